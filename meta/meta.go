@@ -49,3 +49,24 @@ type Pair struct {
 	Key   string
 	Value []byte
 }
+
+// CheckCommit refuses what no Store accepts: a commit over the bounds, an empty
+// key, or a key written twice. Stores call it first.
+func CheckCommit(guards, writes []Pair) error {
+	if n := len(guards) + len(writes); n > CommitPairsMax {
+		return fault.Newf(fault.Exhausted, "a metadata commit of %d pairs is over the bound of %d", n, CommitPairsMax)
+	}
+	written := make(map[string]bool, len(writes))
+	for i, p := range append(append(make([]Pair, 0, len(guards)+len(writes)), writes...), guards...) {
+		switch {
+		case p.Key == "" || len(p.Key) > KeyBytesMax:
+			return fault.Newf(fault.Invalid, "a metadata key of %d bytes is not within 1 to %d", len(p.Key), KeyBytesMax)
+		case len(p.Value) > ValueBytesMax:
+			return fault.Newf(fault.Exhausted, "a metadata record of %d bytes is over the bound of %d", len(p.Value), ValueBytesMax)
+		case i < len(writes) && written[p.Key]:
+			return fault.New(fault.Internal, "a metadata commit writes one key twice")
+		}
+		written[p.Key] = true
+	}
+	return nil
+}
