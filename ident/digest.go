@@ -18,6 +18,7 @@ const (
 	ingestDomain  = "lake.ingest.v1\x00"
 	loadDomain    = "lake.load.v1\x00"
 	perFileDomain = "lake.perfile.v1\x00"
+	createDomain  = "lake.create.v1\x00"
 )
 
 // A FrameDigest hashes an append's control stream: for each FlightData in
@@ -74,6 +75,16 @@ func LoadDigest(files []Source, options any) (Digest, error) {
 	}
 	writeBytes(h, canonical)
 	return sum(h), nil
+}
+
+// CreateDigest is the digest of what a create asks for: the engine's name and
+// the encoded schema, as the client sent it.
+func CreateDigest(engine string, schema []byte) Digest {
+	h := sha256.New()
+	h.Write([]byte(createDomain))
+	writeBytes(h, []byte(engine))
+	writeBytes(h, schema)
+	return sum(h)
 }
 
 // PerFile derives the id of the i-th file's own operation from the id of a

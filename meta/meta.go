@@ -50,6 +50,22 @@ type Pair struct {
 	Value []byte
 }
 
+// A Change is part of a commit: what one record's package wants guarded and
+// written. Several make one commit.
+type Change struct {
+	Guards, Writes []Pair
+}
+
+// Commit makes all changes in one commit.
+func Commit(ctx context.Context, s Store, changes ...Change) error {
+	var all Change
+	for _, c := range changes {
+		all.Guards = append(all.Guards, c.Guards...)
+		all.Writes = append(all.Writes, c.Writes...)
+	}
+	return s.Commit(ctx, all.Guards, all.Writes)
+}
+
 // CheckCommit refuses what no Store accepts: a commit over the bounds, an empty
 // key, or a key written twice. Stores call it first.
 func CheckCommit(guards, writes []Pair) error {
