@@ -128,7 +128,7 @@ func ParseIncarnation(s string) (Incarnation, error) {
 }
 
 // A Version is a table version as its engine counts them. Above an engine it
-// is opaque: it is compared for equality and handed back.
+// is opaque but for this: a later version of a table is greater.
 type Version int64
 
 // An Attempt names one try to commit an operation, so that a writer can tell

@@ -48,7 +48,7 @@ type Operation struct {
 	Tenant      ident.Tenant
 	Base        ident.Version // it was not applied at or before this version
 	Version     ident.Version // that it made, once Done
-	Rows        int64         // that it added, once Done
+	Rows        int64         // that it adds
 	ReservedAt  time.Time     // milliseconds
 
 	stored []byte // the record that this was read from, nil if new
@@ -129,10 +129,10 @@ func Reserve(op Operation, was Flight) (Operation, Flight, meta.Change, error) {
 	return op, Flight{op.Incarnation, op.ID, f}, c, nil
 }
 
-// Finish closes op as having made version with rows, and lands the flight. It
+// Finish closes op as having made version, and lands the flight. It
 // belongs in the commit that publishes the version.
-func Finish(op Operation, was Flight, version ident.Version, rows int64) (Operation, meta.Change, error) {
-	op.State, op.Version, op.Rows = Done, version, rows
+func Finish(op Operation, was Flight, version ident.Version) (Operation, meta.Change, error) {
+	op.State, op.Version = Done, version
 	b, err := encode(op)
 	if err != nil {
 		return op, meta.Change{}, err

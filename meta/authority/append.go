@@ -2,7 +2,6 @@ package authority
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/lakeward/lake/engine"
@@ -112,6 +111,7 @@ func (a *Authority) Append(ctx context.Context, r AppendRequest) (Result, error)
 			Digest:      r.Digest,
 			Tenant:      r.Tenant,
 			Base:        reg.Version,
+			Rows:        r.Manifest.Rows(),
 			ReservedAt:  a.now(),
 		}
 	}
@@ -134,7 +134,7 @@ func (a *Authority) Append(ctx context.Context, r AppendRequest) (Result, error)
 			return Result{}, fmt.Errorf("append to %s: %w", r.Table, err)
 		}
 	}
-	op, err = a.publish(ctx, reg, op, flight, version, r.Manifest.Rows())
+	op, err = a.publish(ctx, reg, op, flight, version)
 	if err != nil {
 		return Result{}, err
 	}
@@ -144,8 +144,8 @@ func (a *Authority) Append(ctx context.Context, r AppendRequest) (Result, error)
 
 // publish moves the pointer and closes the record in one commit, so that there
 // is no moment at which a reader sees the version and a replay does not.
-func (a *Authority) publish(ctx context.Context, reg registry.Registration, op appends.Operation, flight appends.Flight, version ident.Version, rows int64) (appends.Operation, error) {
-	done, finish, err := appends.Finish(op, flight, version, rows)
+func (a *Authority) publish(ctx context.Context, reg registry.Registration, op appends.Operation, flight appends.Flight, version ident.Version) (appends.Operation, error) {
+	done, finish, err := appends.Finish(op, flight, version)
 	if err != nil {
 		return op, err
 	}
@@ -181,11 +181,7 @@ func (a *Authority) settle(ctx context.Context, reg registry.Registration, table
 	if !found {
 		return reg, flight, nil
 	}
-	rows, err := rowsAdded(ctx, table, version)
-	if err != nil {
-		return reg, flight, err
-	}
-	if _, err := a.publish(ctx, reg, op, flight, version, rows); err != nil {
+	if _, err := a.publish(ctx, reg, op, flight, version); err != nil {
 		return reg, flight, err
 	}
 	a.log.InfoContext(ctx, "append of an earlier run published", "table", reg.Table.String(), "version", int64(version), "op", op.ID.String())
@@ -194,33 +190,6 @@ func (a *Authority) settle(ctx context.Context, reg registry.Registration, table
 	}
 	flight, err = appends.InFlight(ctx, a.store, reg.Incarnation)
 	return reg, flight, err
-}
-
-// rowsAdded is the number of rows by which a version grew.
-func rowsAdded(ctx context.Context, table engine.Table, v ident.Version) (int64, error) {
-	rows := func(v ident.Version) (n int64, err error) {
-		s, err := table.Snapshot(ctx, v)
-		if err != nil {
-			return 0, err
-		}
-		scan, err := s.Scan(ctx)
-		if err != nil {
-			return 0, err
-		}
-		for _, f := range scan.Files {
-			n += f.Rows
-		}
-		return n, nil
-	}
-	after, err := rows(v)
-	if err != nil {
-		return 0, err
-	}
-	before, err := rows(v - 1)
-	if errors.Is(err, engine.ErrNoVersion) {
-		return after, nil
-	}
-	return after - before, err
 }
 
 func sameInput(op appends.Operation, digest ident.Digest) error {

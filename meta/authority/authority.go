@@ -11,7 +11,6 @@ import (
 
 	"github.com/lakeward/lake/engine"
 	"github.com/lakeward/lake/fault"
-	"github.com/lakeward/lake/ident"
 	"github.com/lakeward/lake/meta"
 	"github.com/lakeward/lake/meta/registry"
 	"github.com/lakeward/lake/objects"

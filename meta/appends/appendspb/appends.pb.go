@@ -78,7 +78,7 @@ type Operation struct {
 	Tenant         string                 `protobuf:"bytes,3,opt,name=tenant,proto3" json:"tenant,omitempty"`
 	Base           int64                  `protobuf:"varint,4,opt,name=base,proto3" json:"base,omitempty"`       // the version before which the operation cannot have been applied
 	Version        int64                  `protobuf:"varint,5,opt,name=version,proto3" json:"version,omitempty"` // the version that it made, once done
-	Rows           int64                  `protobuf:"varint,6,opt,name=rows,proto3" json:"rows,omitempty"`       // that it added, once done
+	Rows           int64                  `protobuf:"varint,6,opt,name=rows,proto3" json:"rows,omitempty"`       // that it adds
 	ReservedUnixMs int64                  `protobuf:"varint,7,opt,name=reserved_unix_ms,json=reservedUnixMs,proto3" json:"reserved_unix_ms,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
