@@ -23,12 +23,12 @@ var (
 
 // Bounds on listing all tables.
 const (
-	TablesMax    = 20_000
-	pageTables   = 64
-	racesMax     = 3
+	TablesMax  = 20_000
+	pageTables = 64
+	racesMax   = 3
 	// createRacesMax bounds how often other tables' creates may come between.
 	createRacesMax = 100
-	formatNumber = 1
+	formatNumber   = 1
 )
 
 // A Registration is what a table name stands for.

@@ -1,0 +1,126 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
+	flightgen "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
+	"google.golang.org/grpc"
+
+	"github.com/lakeward/lake/fault"
+	"github.com/lakeward/lake/flight/rpcerr"
+	"github.com/lakeward/lake/flight/wire"
+	"github.com/lakeward/lake/flight/wire/wirepb"
+	"github.com/lakeward/lake/ident"
+	"github.com/lakeward/lake/meta/registry"
+)
+
+// A Client asks Metasrv. It is a catalog.Source.
+type Client struct {
+	flight flightgen.FlightServiceClient
+}
+
+// NewClient returns a client over a connection, which the caller closes.
+func NewClient(c grpc.ClientConnInterface) *Client {
+	return &Client{flightgen.NewFlightServiceClient(c)}
+}
+
+// Table returns the present registration of a table.
+func (c *Client) Table(ctx context.Context, t ident.Table) (registry.Registration, error) {
+	b, err := wire.Encode(&wirepb.GetTable{Table: t.String()})
+	if err != nil {
+		return registry.Registration{}, err
+	}
+	var p wirepb.Table
+	err = c.Forward(ctx, &arrowflight.Action{Type: wire.GetTable, Body: b}, func(r *arrowflight.Result) error {
+		return wire.Decode(r.GetBody(), &p)
+	})
+	if err != nil {
+		return registry.Registration{}, err
+	}
+	return decodeTable(&p)
+}
+
+// Forward sends an action and hands on each answer.
+func (c *Client) Forward(ctx context.Context, a *arrowflight.Action, each func(*arrowflight.Result) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := c.flight.DoAction(ctx, a)
+	if err != nil {
+		return rpcerr.FromStatus(err)
+	}
+	for {
+		r, err := stream.Recv()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return rpcerr.FromStatus(err)
+		}
+		if err := each(r); err != nil {
+			return err
+		}
+	}
+}
+
+// ForwardPut sends on an upload whose first message has been read, and hands
+// on each answer.
+func (c *Client) ForwardPut(ctx context.Context, first *arrowflight.FlightData, next func() (*arrowflight.FlightData, error), each func(*arrowflight.PutResult) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := c.flight.DoPut(ctx)
+	if err != nil {
+		return rpcerr.FromStatus(err)
+	}
+	for msg := first; ; {
+		if err := stream.Send(msg); err != nil {
+			break // the answer says why
+		}
+		if msg, err = next(); errors.Is(err, io.EOF) {
+			if err := stream.CloseSend(); err != nil {
+				return rpcerr.FromStatus(err)
+			}
+			break
+		} else if err != nil {
+			// The client went away: without its end, nothing is committed.
+			return fmt.Errorf("read an upload: %w", err)
+		}
+	}
+	for {
+		r, err := stream.Recv()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return rpcerr.FromStatus(err)
+		}
+		if err := each(r); err != nil {
+			return err
+		}
+	}
+}
+
+var errAnswer = fault.New(fault.Internal, "the metadata server's answer does not decode; run one version of lake everywhere")
+
+func decodeTable(p *wirepb.Table) (registry.Registration, error) {
+	t, err := ident.NewTable(p.GetNamespace(), p.GetName())
+	if err != nil {
+		return registry.Registration{}, fmt.Errorf("%w: %w", errAnswer, err)
+	}
+	inc, err := ident.ParseIncarnation(p.GetIncarnation())
+	if err != nil {
+		return registry.Registration{}, fmt.Errorf("%w: %w", errAnswer, err)
+	}
+	return registry.Registration{
+		Table:       t,
+		Incarnation: inc,
+		Engine:      p.GetEngine(),
+		Location:    p.GetLocation(),
+		Version:     ident.Version(p.GetVersion()),
+		Schema:      p.GetSchema(),
+	}, nil
+}
+

@@ -1,0 +1,256 @@
+// Package control is Metasrv on the wire: the actions that change and look up
+// tables, the stream that commits an append, and the client of both.
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
+	"golang.org/x/sync/semaphore"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/lakeward/lake/fault"
+	"github.com/lakeward/lake/flight/wire"
+	"github.com/lakeward/lake/flight/wire/wirepb"
+	"github.com/lakeward/lake/ident"
+	"github.com/lakeward/lake/meta/authority"
+	"github.com/lakeward/lake/meta/registry"
+)
+
+// Bounds on appends: how many at once, and how long one more waits.
+const (
+	appendSlots     = 8
+	appendQueueWait = 100 * time.Millisecond
+)
+
+var (
+	errAction  = fault.New(fault.Unsupported, "this server does not know that action; use a client of the same lake version")
+	errPut     = fault.New(fault.Unsupported, "this server takes no such upload; use a client of the same lake version")
+	errAppends = fault.Newf(fault.Exhausted, "%d appends are being committed, the most at once; try again in a moment", appendSlots)
+)
+
+// Options of a Server.
+type Options struct {
+	Tenant ident.Tenant // of every caller, while there are no identities
+	Root   string       // URL of the object store, for writers that stage files
+}
+
+// A Server answers for an authority.
+type Server struct {
+	arrowflight.BaseFlightServer
+	authority *authority.Authority
+	o         Options
+	appends   *semaphore.Weighted
+}
+
+// NewServer returns the Flight service of an authority.
+func NewServer(a *authority.Authority, o Options) *Server {
+	return &Server{authority: a, o: o, appends: semaphore.NewWeighted(appendSlots)}
+}
+
+// DoAction implements the Flight service.
+func (s *Server) DoAction(a *arrowflight.Action, stream arrowflight.FlightService_DoActionServer) error {
+	if n := len(a.GetBody()); n > wire.ActionBytesMax {
+		return fault.Newf(fault.Exhausted, "an action of %d bytes is over the bound of %d; use fewer columns", n, wire.ActionBytesMax)
+	}
+	ctx := stream.Context()
+	send := func(m proto.Message) error {
+		b, err := wire.Encode(m)
+		if err != nil {
+			return err
+		}
+		return stream.Send(&arrowflight.Result{Body: b})
+	}
+	switch a.GetType() {
+	case wire.CreateTable:
+		return s.create(ctx, a.GetBody(), send)
+	case wire.GetTable:
+		return s.get(ctx, a.GetBody(), send)
+	case wire.ListTables:
+		return s.list(ctx, send)
+	case wire.StageAppend:
+		return s.stage(ctx, a.GetBody(), send)
+	}
+	return errAction
+}
+
+func (s *Server) create(ctx context.Context, body []byte, send func(proto.Message) error) error {
+	var r wirepb.CreateTable
+	if err := wire.Decode(body, &r); err != nil {
+		return err
+	}
+	t, err := ident.ParseTable(r.GetTable())
+	if err != nil {
+		return err
+	}
+	op, err := ident.ParseOperation(r.GetOperation())
+	if err != nil {
+		return err
+	}
+	reg, replayed, err := s.authority.Create(ctx, authority.CreateRequest{
+		Tenant: s.o.Tenant, Table: t, Engine: r.GetEngine(), Schema: r.GetSchema(), Operation: op,
+	})
+	if err != nil {
+		return err
+	}
+	return send(&wirepb.TableCreated{Table: encodeTable(reg), Replayed: replayed})
+}
+
+func (s *Server) get(ctx context.Context, body []byte, send func(proto.Message) error) error {
+	var r wirepb.GetTable
+	if err := wire.Decode(body, &r); err != nil {
+		return err
+	}
+	t, err := ident.ParseTable(r.GetTable())
+	if err != nil {
+		return err
+	}
+	reg, err := s.authority.Registry().Lookup(ctx, t)
+	if err != nil {
+		return err
+	}
+	return send(encodeTable(reg))
+}
+
+// pageBytes is the size at which the next page of a listing begins; a table's
+// own entry is at most a schema larger.
+const pageBytes = 2 << 20
+
+func (s *Server) list(ctx context.Context, send func(proto.Message) error) error {
+	regs, generation, err := s.authority.Registry().All(ctx)
+	if err != nil {
+		return err
+	}
+	page, bytes := &wirepb.TablePage{Generation: generation}, 0
+	for _, reg := range regs {
+		t := encodeTable(reg)
+		page.Tables = append(page.Tables, t)
+		if bytes += proto.Size(t); bytes > pageBytes {
+			if err := send(page); err != nil {
+				return err
+			}
+			page, bytes = &wirepb.TablePage{Generation: generation}, 0
+		}
+	}
+	return send(page)
+}
+
+func (s *Server) stage(ctx context.Context, body []byte, send func(proto.Message) error) error {
+	var r wirepb.StageAppend
+	if err := wire.Decode(body, &r); err != nil {
+		return err
+	}
+	t, op, digest, err := parseAppend(r.GetTable(), r.GetOperation(), r.GetDigest())
+	if err != nil {
+		return err
+	}
+	reg, result, done, err := s.authority.Applied(ctx, t, op, digest)
+	if err != nil {
+		return err
+	}
+	target := &wirepb.StageTarget{Table: encodeTable(reg), Root: s.o.Root}
+	if done {
+		target.Done = encodeResult(result)
+	}
+	return send(target)
+}
+
+// DoPut implements the Flight service: one append of staged files. Nothing is
+// committed unless the whole manifest arrives.
+func (s *Server) DoPut(stream arrowflight.FlightService_DoPutServer) error {
+	ctx := stream.Context()
+	first, err := stream.Recv()
+	if err != nil {
+		return fmt.Errorf("read the append's command: %w", err)
+	}
+	cmd, ok, err := wire.DecodeCommand(first.GetFlightDescriptor().GetCmd())
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return errPut
+	}
+	r := authority.AppendRequest{Tenant: s.o.Tenant}
+	if r.Table, r.Operation, r.Digest, err = parseAppend(cmd.GetTable(), cmd.GetOperation(), cmd.GetDigest()); err != nil {
+		return err
+	}
+	if r.Incarnation, err = ident.ParseIncarnation(cmd.GetIncarnation()); err != nil {
+		return err
+	}
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.appends.Release(1)
+
+	var manifest wire.ManifestReader
+	for msg := first; ; {
+		if b := msg.GetAppMetadata(); len(b) > 0 {
+			if err := manifest.Add(b); err != nil {
+				return err
+			}
+		}
+		if msg, err = stream.Recv(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return fmt.Errorf("read the manifest: %w", err)
+		}
+	}
+	if r.Manifest, err = manifest.Manifest(); err != nil {
+		return err
+	}
+	result, err := s.authority.Append(ctx, r)
+	if err != nil {
+		return err
+	}
+	b, err := wire.Encode(encodeResult(result))
+	if err != nil {
+		return err
+	}
+	return stream.Send(&arrowflight.PutResult{AppMetadata: b})
+}
+
+// enter waits a moment for an append's slot.
+func (s *Server) enter(ctx context.Context) error {
+	wait, cancel := context.WithTimeout(ctx, appendQueueWait)
+	defer cancel()
+	switch err := s.appends.Acquire(wait, 1); {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return errAppends
+}
+
+func parseAppend(table, operation string, digest []byte) (t ident.Table, op ident.OperationID, d ident.Digest, err error) {
+	if t, err = ident.ParseTable(table); err != nil {
+		return t, op, d, err
+	}
+	if op, err = ident.ParseOperation(operation); err != nil {
+		return t, op, d, err
+	}
+	if len(digest) != len(d) {
+		return t, op, d, fault.Newf(fault.Invalid, "an append's digest has %d bytes, not %d; use a client of the same lake version", len(digest), len(d))
+	}
+	return t, op, ident.Digest(digest), nil
+}
+
+func encodeTable(r registry.Registration) *wirepb.Table {
+	return &wirepb.Table{
+		Namespace:   string(r.Table.Namespace),
+		Name:        r.Table.Name,
+		Incarnation: string(r.Incarnation),
+		Engine:      r.Engine,
+		Location:    r.Location,
+		Version:     int64(r.Version),
+		Schema:      r.Schema,
+	}
+}
+
+func encodeResult(r authority.Result) *wirepb.Appended {
+	return &wirepb.Appended{Version: int64(r.Version), Rows: r.Rows, Digest: r.Digest[:], Replayed: r.Replayed}
+}

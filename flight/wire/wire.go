@@ -1,0 +1,78 @@
+// Package wire is what lake's processes say to each other inside Arrow Flight:
+// the names of actions, their protobuf bodies (wirepb), and the manifest of an
+// append as a stream.
+package wire
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/lakeward/lake/fault"
+	"github.com/lakeward/lake/flight/wire/wirepb"
+)
+
+// Actions. Their bodies and answers are the wirepb messages named here.
+const (
+	CreateTable = "lake.table.create.v1" // CreateTable → TableCreated
+	GetTable    = "lake.table.get.v1"    // GetTable → Table
+	ListTables  = "lake.table.list.v1"   // ListTables → TablePage, several
+	StageAppend = "lake.append.stage.v1" // StageAppend → StageTarget
+)
+
+// ActionBytesMax bounds the body of an action: a schema and some names.
+const ActionBytesMax = 256 << 10
+
+// MessageBytesMax bounds one encoded Flight message, so that the 4 MiB default
+// of gRPC receivers is never met.
+const MessageBytesMax = 3_500_000
+
+// ErrBody says that a body does not decode.
+var ErrBody = fault.New(fault.Invalid, "the request does not decode; use a client of the same lake version")
+
+// Decode reads an action's body or an answer into m.
+func Decode(b []byte, m proto.Message) error {
+	if len(b) > MessageBytesMax {
+		return fault.Newf(fault.Exhausted, "a message of %d bytes is over the bound of %d", len(b), MessageBytesMax)
+	}
+	if err := proto.Unmarshal(b, m); err != nil {
+		return fmt.Errorf("%w: %T: %v", ErrBody, m, err)
+	}
+	return nil
+}
+
+// Encode returns m's bytes.
+func Encode(m proto.Message) ([]byte, error) {
+	b, err := proto.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("encode %T: %w", m, err)
+	}
+	return b, nil
+}
+
+// EncodeCommand returns the command of an append's FlightDescriptor.
+func EncodeCommand(c *wirepb.AppendCommand) ([]byte, error) {
+	a, err := anypb.New(c)
+	if err != nil {
+		return nil, fmt.Errorf("encode %T: %w", c, err)
+	}
+	return Encode(a)
+}
+
+// DecodeCommand reads an append's command; ok is false if the bytes are some
+// other command.
+func DecodeCommand(b []byte) (c *wirepb.AppendCommand, ok bool, err error) {
+	var a anypb.Any
+	if err := Decode(b, &a); err != nil {
+		return nil, false, err
+	}
+	c = &wirepb.AppendCommand{}
+	if !a.MessageIs(c) {
+		return nil, false, nil
+	}
+	if err := a.UnmarshalTo(c); err != nil {
+		return nil, true, fmt.Errorf("%w: %v", ErrBody, err)
+	}
+	return c, true, nil
+}
