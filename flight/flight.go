@@ -1,19 +1,16 @@
-// Package flight is the process's side of an Arrow Flight connection: the
-// listener with its limits, and the dialler.
+// Package flight is the listening side of an Arrow Flight connection, with its
+// limits; the dialling side is wire.Dial.
 package flight
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
-	"strings"
 	"time"
 
 	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
@@ -25,9 +22,8 @@ import (
 
 // Bounds of a connection.
 const (
-	HeaderBytesMax  = 16 << 10
-	MessageBytesMax = 4 << 20 // received; what lake sends is within wire.MessageBytesMax
-	StreamsMax      = 1024    // concurrent calls a connection
+	HeaderBytesMax = 16 << 10
+	StreamsMax     = 1024 // concurrent calls a connection
 )
 
 // drainMax bounds how long a stopping server waits for its calls; the role's
@@ -66,7 +62,7 @@ func NewServer(l net.Listener, service arrowflight.FlightServer, log *slog.Logge
 	s := &Server{listener: l, health: health.NewServer(), log: log}
 	s.grpc = grpc.NewServer(
 		grpc.ForceServerCodecV2(wire.Codec{}),
-		grpc.MaxRecvMsgSize(MessageBytesMax),
+		grpc.MaxRecvMsgSize(wire.ReceiveBytesMax),
 		grpc.MaxHeaderListSize(HeaderBytesMax),
 		grpc.MaxConcurrentStreams(StreamsMax),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second}),
@@ -131,24 +127,4 @@ func (s *Server) answer(ctx context.Context, method string, err error) error {
 	}
 	s.log.Log(ctx, level, "call failed", "method", method, "kind", kind.String(), "error", err.Error())
 	return rpcerr.ToStatus(err)
-}
-
-// Dial connects to a server by its URI, grpc://host:port.
-func Dial(uri string) (*grpc.ClientConn, error) {
-	addr, ok := strings.CutPrefix(uri, "grpc://")
-	if !ok {
-		addr, ok = strings.CutPrefix(uri, "grpc+tcp://")
-	}
-	if !ok || addr == "" {
-		return nil, fault.Newf(fault.Invalid, "server address %q is not of the form grpc://host:port", uri)
-	}
-	c, err := grpc.NewClient(addr,
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MessageBytesMax), grpc.MaxCallSendMsgSize(MessageBytesMax)),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 30 * time.Second, Timeout: 20 * time.Second}),
-	)
-	if err != nil {
-		return nil, fmt.Errorf("dial: %w", err)
-	}
-	return c, nil
 }

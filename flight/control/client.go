@@ -123,4 +123,3 @@ func decodeTable(p *wirepb.Table) (registry.Registration, error) {
 		Schema:      p.GetSchema(),
 	}, nil
 }
-

@@ -37,6 +37,7 @@ var (
 type Options struct {
 	Tenant ident.Tenant // of every caller, while there are no identities
 	Root   string       // URL of the object store, for writers that stage files
+	Lake   string       // id of the lake in that store
 }
 
 // A Server answers for an authority.
@@ -152,7 +153,7 @@ func (s *Server) stage(ctx context.Context, body []byte, send func(proto.Message
 	if err != nil {
 		return err
 	}
-	target := &wirepb.StageTarget{Table: encodeTable(reg), Root: s.o.Root}
+	target := &wirepb.StageTarget{Table: encodeTable(reg), Root: s.o.Root, Lake: s.o.Lake}
 	if done {
 		target.Done = encodeResult(result)
 	}

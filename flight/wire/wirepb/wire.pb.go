@@ -435,7 +435,8 @@ type StageTarget struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Table         *Table                 `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
 	Root          string                 `protobuf:"bytes,2,opt,name=root,proto3" json:"root,omitempty"` // URL of the object store that holds the location
-	Done          *Appended              `protobuf:"bytes,3,opt,name=done,proto3" json:"done,omitempty"` // set if this operation was applied before
+	Lake          string                 `protobuf:"bytes,3,opt,name=lake,proto3" json:"lake,omitempty"` // id of the lake that the object store must hold
+	Done          *Appended              `protobuf:"bytes,4,opt,name=done,proto3" json:"done,omitempty"` // set if this operation was applied before
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -480,6 +481,13 @@ func (x *StageTarget) GetTable() *Table {
 func (x *StageTarget) GetRoot() string {
 	if x != nil {
 		return x.Root
+	}
+	return ""
+}
+
+func (x *StageTarget) GetLake() string {
+	if x != nil {
+		return x.Lake
 	}
 	return ""
 }
@@ -1022,11 +1030,12 @@ const file_flight_wire_wirepb_wire_proto_rawDesc = "" +
 	"\vStageAppend\x12\x14\n" +
 	"\x05table\x18\x01 \x01(\tR\x05table\x12\x1c\n" +
 	"\toperation\x18\x02 \x01(\tR\toperation\x12\x16\n" +
-	"\x06digest\x18\x03 \x01(\fR\x06digest\"x\n" +
+	"\x06digest\x18\x03 \x01(\fR\x06digest\"\x8c\x01\n" +
 	"\vStageTarget\x12)\n" +
 	"\x05table\x18\x01 \x01(\v2\x13.lake.wire.v1.TableR\x05table\x12\x12\n" +
-	"\x04root\x18\x02 \x01(\tR\x04root\x12*\n" +
-	"\x04done\x18\x03 \x01(\v2\x16.lake.wire.v1.AppendedR\x04done\"}\n" +
+	"\x04root\x18\x02 \x01(\tR\x04root\x12\x12\n" +
+	"\x04lake\x18\x03 \x01(\tR\x04lake\x12*\n" +
+	"\x04done\x18\x04 \x01(\v2\x16.lake.wire.v1.AppendedR\x04done\"}\n" +
 	"\rAppendCommand\x12\x14\n" +
 	"\x05table\x18\x01 \x01(\tR\x05table\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x12\x1c\n" +

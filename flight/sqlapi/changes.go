@@ -1,0 +1,63 @@
+package sqlapi
+
+import (
+	"fmt"
+
+	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
+
+	"github.com/lakeward/lake/fault"
+	"github.com/lakeward/lake/flight/wire"
+	"github.com/lakeward/lake/flight/wire/wirepb"
+	"github.com/lakeward/lake/ident"
+)
+
+// DoAction implements the Flight service: lake's own actions go to Metasrv as
+// they are.
+func (s *Server) DoAction(a *arrowflight.Action, stream arrowflight.FlightService_DoActionServer) error {
+	switch a.GetType() {
+	case wire.GetTable, wire.ListTables, wire.StageAppend:
+		return s.meta.Forward(stream.Context(), a, stream.Send)
+	case wire.CreateTable:
+		return s.meta.Forward(stream.Context(), a, func(r *arrowflight.Result) error {
+			var made wirepb.TableCreated
+			if err := wire.Decode(r.GetBody(), &made); err != nil {
+				return err
+			}
+			t, err := ident.NewTable(made.GetTable().GetNamespace(), made.GetTable().GetName())
+			if err != nil {
+				return err
+			}
+			// Before the client hears of it, so that it can read it at once.
+			s.catalog.Invalidate(t)
+			return stream.Send(r)
+		})
+	}
+	if len(a.GetType()) > 64 {
+		return unsupported("that action")
+	}
+	return unsupported("action " + a.GetType())
+}
+
+// DoPut implements the Flight service: appends of staged files go to Metasrv
+// as they are, and their table is looked up anew before the client hears.
+func (s *Server) DoPut(stream arrowflight.FlightService_DoPutServer) error {
+	first, err := stream.Recv()
+	if err != nil {
+		return fmt.Errorf("read an upload's command: %w", err)
+	}
+	cmd, ok, err := wire.DecodeCommand(first.GetFlightDescriptor().GetCmd())
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return fault.New(fault.Unsupported, "queries only read, and this server takes no such upload; load data with `lake load`")
+	}
+	t, err := ident.ParseTable(cmd.GetTable())
+	if err != nil {
+		return err
+	}
+	return s.meta.ForwardPut(stream.Context(), first, stream.Recv, func(r *arrowflight.PutResult) error {
+		s.catalog.Invalidate(t)
+		return stream.Send(r)
+	})
+}

@@ -1,0 +1,115 @@
+// Package sqlapi is what clients of a Query replica talk to: Flight SQL
+// queries answered from exact snapshots, and lake's own actions and appends,
+// which it hands on to Metasrv.
+package sqlapi
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/lakeward/lake/engine"
+	"github.com/lakeward/lake/fault"
+	"github.com/lakeward/lake/flight/tickets"
+	"github.com/lakeward/lake/ident"
+	"github.com/lakeward/lake/meta/registry"
+)
+
+// TablesMax bounds the tables of one statement.
+const TablesMax = 64
+
+// executor is what runs statements: engine/exec, which the role passes.
+type executor interface {
+	// Tables parses and gates a statement and returns the tables it names.
+	Tables(ctx context.Context, sql string) ([]ident.Table, error)
+	// Describe returns the schema of a query's result.
+	Describe(ctx context.Context, q engine.Query) (*arrow.Schema, error)
+	// Query runs a query.
+	Query(ctx context.Context, q engine.Query) (engine.Rows, error)
+}
+
+// resolver is what fixing a statement's snapshots needs from the catalog.
+type resolver interface {
+	Resolve(ctx context.Context, t ident.Table) (registry.Registration, error)
+	Invalidate(t ident.Table)
+}
+
+// authority is Metasrv, to which changes go.
+type authority interface {
+	Forward(ctx context.Context, a *arrowflight.Action, each func(*arrowflight.Result) error) error
+	ForwardPut(ctx context.Context, first *arrowflight.FlightData, next func() (*arrowflight.FlightData, error), each func(*arrowflight.PutResult) error) error
+}
+
+// Options of a Server.
+type Options struct {
+	Tenant     ident.Tenant  // of every caller, while there are no identities
+	TicketLife time.Duration // default tickets.LifeDefault
+	Now        func() time.Time
+}
+
+// A Server is the Flight service of a Query replica.
+type Server struct {
+	arrowflight.BaseFlightServer
+	exec    executor
+	catalog resolver
+	meta    authority
+	keys    *tickets.Keyring
+	engines map[string]engine.Engine
+	o       Options
+}
+
+// NewServer returns the service. It keeps no state of its own: a ticket holds
+// all that its answer needs.
+func NewServer(exec executor, catalog resolver, meta authority, keys *tickets.Keyring, engines []engine.Engine, o Options) *Server {
+	s := &Server{exec: exec, catalog: catalog, meta: meta, keys: keys, engines: map[string]engine.Engine{}, o: o}
+	for _, e := range engines {
+		s.engines[e.Name()] = e
+	}
+	if s.o.TicketLife == 0 {
+		s.o.TicketLife = tickets.LifeDefault
+	}
+	if s.o.Now == nil {
+		s.o.Now = time.Now
+	}
+	return s
+}
+
+// pin fixes the tables of a statement: what each name stands for now.
+func (s *Server) pin(ctx context.Context, sql string) ([]tickets.Pin, error) {
+	names, err := s.exec.Tables(ctx, sql)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) > TablesMax {
+		return nil, fault.Newf(fault.Exhausted, "the statement names %d tables, more than the %d of one statement; split it", len(names), TablesMax)
+	}
+	pins := make([]tickets.Pin, len(names))
+	for i, t := range names {
+		reg, err := s.catalog.Resolve(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		pins[i] = tickets.Pin{
+			Namespace: t.Namespace, Name: t.Name, Incarnation: reg.Incarnation,
+			Engine: reg.Engine, Location: reg.Location, Version: reg.Version,
+		}
+	}
+	return pins, nil
+}
+
+// bind opens the pinned snapshots, never newer ones.
+func (s *Server) bind(ctx context.Context, sql string, pins []tickets.Pin) (engine.Query, error) {
+	q := engine.Query{SQL: sql, Tables: make([]engine.Binding, len(pins))}
+	for i, p := range pins {
+		scan, err := s.scan(ctx, p)
+		if err != nil {
+			return q, fmt.Errorf("open %s version %d: %w", p.Table(), p.Version, err)
+		}
+		q.Tables[i] = engine.Binding{Table: p.Table(), Scan: scan}
+	}
+	return q, nil
+}

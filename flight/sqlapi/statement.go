@@ -1,0 +1,191 @@
+package sqlapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
+	flightgen "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/lakeward/lake/engine"
+	"github.com/lakeward/lake/fault"
+	"github.com/lakeward/lake/flight/tickets"
+	"github.com/lakeward/lake/flight/wire"
+	"github.com/lakeward/lake/objects"
+)
+
+var (
+	errCommand     = fault.New(fault.Invalid, "the request does not decode as a Flight SQL command; use a Flight SQL client")
+	errTransaction = fault.New(fault.Unsupported, "transactions are not supported; every statement stands alone: turn autocommit on")
+	errNoEngine    = fault.New(fault.Unsupported, "this replica does not have the table's engine; run one version of lake everywhere")
+	errReclaimed   = fault.New(fault.Stale, "the snapshot that this ticket names was reclaimed; ask for the statement's FlightInfo again")
+)
+
+// unsupported names a part of Flight SQL that this server does not have.
+func unsupported(what string) error {
+	return fault.Newf(fault.Unsupported, "%s is not supported by this server; send the statement itself", what)
+}
+
+// GetFlightInfo implements the Flight service: it fixes what the statement
+// will read, and answers with its schema and a ticket for exactly that.
+func (s *Server) GetFlightInfo(ctx context.Context, desc *arrowflight.FlightDescriptor) (*arrowflight.FlightInfo, error) {
+	sql, err := statement(desc)
+	if err != nil {
+		return nil, err
+	}
+	pins, schema, err := s.plan(ctx, sql)
+	if err != nil {
+		return nil, err
+	}
+	sealed, err := s.keys.Seal(tickets.Claims{
+		Audience: tickets.Statement,
+		Tenant:   s.o.Tenant,
+		SQL:      sql,
+		Tables:   pins,
+		Expiry:   s.o.Now().Add(s.o.TicketLife),
+	})
+	if err != nil {
+		return nil, err
+	}
+	ticket, err := encodeAny(&flightgen.TicketStatementQuery{StatementHandle: sealed})
+	if err != nil {
+		return nil, err
+	}
+	return &arrowflight.FlightInfo{
+		Schema:           arrowflight.SerializeSchema(schema, memory.DefaultAllocator),
+		FlightDescriptor: desc,
+		Endpoint:         []*arrowflight.FlightEndpoint{{Ticket: &arrowflight.Ticket{Ticket: ticket}}},
+		TotalRecords:     -1,
+		TotalBytes:       -1,
+	}, nil
+}
+
+// GetSchema implements the Flight service.
+func (s *Server) GetSchema(ctx context.Context, desc *arrowflight.FlightDescriptor) (*arrowflight.SchemaResult, error) {
+	sql, err := statement(desc)
+	if err != nil {
+		return nil, err
+	}
+	_, schema, err := s.plan(ctx, sql)
+	if err != nil {
+		return nil, err
+	}
+	return &arrowflight.SchemaResult{Schema: arrowflight.SerializeSchema(schema, memory.DefaultAllocator)}, nil
+}
+
+func (s *Server) plan(ctx context.Context, sql string) ([]tickets.Pin, *arrow.Schema, error) {
+	pins, err := s.pin(ctx, sql)
+	if err != nil {
+		return nil, nil, err
+	}
+	q, err := s.bind(ctx, sql, pins)
+	if err != nil {
+		return nil, nil, err
+	}
+	schema, err := s.exec.Describe(ctx, q)
+	return pins, schema, err
+}
+
+// DoGet implements the Flight service: it answers a ticket from the snapshots
+// that it names, whichever replica issued it and whatever happened since.
+func (s *Server) DoGet(t *arrowflight.Ticket, stream arrowflight.FlightService_DoGetServer) error {
+	var handle flightgen.TicketStatementQuery
+	if err := decodeAny(t.GetTicket(), &handle); err != nil {
+		return tickets.ErrInvalid
+	}
+	claims, err := s.keys.Open(handle.GetStatementHandle(), tickets.Statement)
+	if err != nil {
+		return err
+	}
+	ctx := stream.Context()
+	q, err := s.bind(ctx, claims.SQL, claims.Tables)
+	if err != nil {
+		return err
+	}
+	rows, err := s.exec.Query(ctx, q)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for {
+		m, err := rows.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		// The transport releases the frame, also when it fails to send.
+		if err := stream.SendMsg(&wire.Frame{Message: m}); err != nil {
+			return err
+		}
+	}
+}
+
+// scan describes how to read a pinned snapshot.
+func (s *Server) scan(ctx context.Context, p tickets.Pin) (engine.Scan, error) {
+	e, ok := s.engines[p.Engine]
+	if !ok {
+		return engine.Scan{}, errNoEngine
+	}
+	at, err := objects.ParseLocation(p.Location)
+	if err != nil {
+		return engine.Scan{}, err
+	}
+	snapshot, err := e.Table(at).Snapshot(ctx, p.Version)
+	if errors.Is(err, engine.ErrNoVersion) {
+		return engine.Scan{}, fmt.Errorf("%w: %w", errReclaimed, err)
+	}
+	if err != nil {
+		return engine.Scan{}, err
+	}
+	return snapshot.Scan(ctx)
+}
+
+// statement returns the SQL of a query's descriptor.
+func statement(desc *arrowflight.FlightDescriptor) (string, error) {
+	if desc.GetType() != arrowflight.DescriptorCMD {
+		return "", fault.New(fault.Unsupported, "this server has no flights by path; send a Flight SQL query")
+	}
+	var a anypb.Any
+	if err := proto.Unmarshal(desc.GetCmd(), &a); err != nil {
+		return "", errCommand
+	}
+	var q flightgen.CommandStatementQuery
+	if !a.MessageIs(&q) {
+		name := a.MessageName().Name()
+		if name == "" {
+			return "", errCommand
+		}
+		return "", unsupported(string(name))
+	}
+	if err := a.UnmarshalTo(&q); err != nil {
+		return "", errCommand
+	}
+	if len(q.GetTransactionId()) > 0 {
+		return "", errTransaction
+	}
+	return q.GetQuery(), nil
+}
+
+func encodeAny(m proto.Message) ([]byte, error) {
+	a, err := anypb.New(m)
+	if err != nil {
+		return nil, fmt.Errorf("encode %T: %w", m, err)
+	}
+	return wire.Encode(a)
+}
+
+func decodeAny(b []byte, m proto.Message) error {
+	var a anypb.Any
+	if err := proto.Unmarshal(b, &a); err != nil {
+		return err
+	}
+	return a.UnmarshalTo(m)
+}

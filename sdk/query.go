@@ -1,0 +1,78 @@
+package sdk
+
+import (
+	"context"
+	"iter"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
+	flightgen "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/lakeward/lake/fault"
+	"github.com/lakeward/lake/flight/rpcerr"
+	"github.com/lakeward/lake/flight/wire"
+)
+
+// Rows is the result of a query, streamed. It is used by one goroutine and
+// must be closed.
+type Rows struct {
+	reader *arrowflight.Reader
+	cancel context.CancelFunc
+}
+
+// Query runs one SELECT. Everything it reads is of one moment, however long
+// the rows are read for.
+func (c *Client) Query(ctx context.Context, sql string) (*Rows, error) {
+	a, err := anypb.New(&flightgen.CommandStatementQuery{Query: sql})
+	if err != nil {
+		return nil, err
+	}
+	cmd, err := wire.Encode(a)
+	if err != nil {
+		return nil, err
+	}
+	info, err := c.flight.GetFlightInfo(ctx, &arrowflight.FlightDescriptor{Type: arrowflight.DescriptorCMD, Cmd: cmd})
+	if err != nil {
+		return nil, rpcerr.FromStatus(err)
+	}
+	if n := len(info.GetEndpoint()); n != 1 {
+		return nil, fault.Newf(fault.Internal, "the server answered with %d endpoints, not one; use a client of the same lake version", n)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	stream, err := c.flight.DoGet(ctx, info.GetEndpoint()[0].GetTicket())
+	if err != nil {
+		cancel()
+		return nil, rpcerr.FromStatus(err)
+	}
+	r, err := arrowflight.NewRecordReader(stream)
+	if err != nil {
+		cancel()
+		return nil, rpcerr.FromStatus(err)
+	}
+	return &Rows{r, cancel}, nil
+}
+
+// Schema is the schema of all batches.
+func (r *Rows) Schema() *arrow.Schema { return r.reader.Schema() }
+
+// Batches yields the record batches. One is valid until the next; retain it to
+// keep it longer. After an error there are no more.
+func (r *Rows) Batches() iter.Seq2[arrow.RecordBatch, error] {
+	return func(yield func(arrow.RecordBatch, error) bool) {
+		for r.reader.Next() {
+			if !yield(r.reader.RecordBatch(), nil) {
+				return
+			}
+		}
+		if err := r.reader.Err(); err != nil {
+			yield(nil, rpcerr.FromStatus(err))
+		}
+	}
+}
+
+// Close ends the query, also on the server.
+func (r *Rows) Close() {
+	r.cancel()
+	r.reader.Release()
+}
