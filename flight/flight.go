@@ -128,3 +128,12 @@ func (s *Server) answer(ctx context.Context, method string, err error) error {
 	s.log.Log(ctx, level, "call failed", "method", method, "kind", kind.String(), "error", err.Error())
 	return rpcerr.ToStatus(err)
 }
+
+// Close stops a server that Serve has not stopped, and its listener.
+func (s *Server) Close() error {
+	s.grpc.Stop()
+	if err := s.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}

@@ -149,7 +149,7 @@ type loadOptions struct {
 
 // stage writes the input's rows as data files below the table's location.
 func stage(ctx context.Context, target *wirepb.StageTarget, t Table, in *input, l Load) (engine.Manifest, error) {
-	store, err := openRoot(ctx, target.GetRoot(), target.GetLake(), l.NoSync)
+	store, err := openRoot(ctx, target.GetRoot(), l.NoSync)
 	if err != nil {
 		return engine.Manifest{}, err
 	}
@@ -167,8 +167,8 @@ func stage(ctx context.Context, target *wirepb.StageTarget, t Table, in *input, 
 
 // openRoot opens the object store that a server names, if it holds the lake
 // that it should.
-func openRoot(ctx context.Context, root, lake string, noSync bool) (*local.Store, error) {
-	u, err := url.Parse(root)
+func openRoot(ctx context.Context, root *wirepb.Root, noSync bool) (*local.Store, error) {
+	u, err := url.Parse(root.GetUrl())
 	if err != nil || u.Scheme != "file" {
 		return nil, fault.New(fault.Unsupported, "the lake's object store is not a local folder; use a newer client")
 	}
@@ -180,7 +180,7 @@ func openRoot(ctx context.Context, root, lake string, noSync bool) (*local.Store
 	if err != nil {
 		return nil, err
 	}
-	if id, err := objects.Lake(ctx, store); err != nil || id != lake {
+	if id, err := objects.Lake(ctx, store); err != nil || id != root.GetLake() {
 		return nil, errors.Join(fmt.Errorf("%w: %w", away, err), store.Close())
 	}
 	return store, nil

@@ -44,6 +44,15 @@ func (c *Client) Table(ctx context.Context, t ident.Table) (registry.Registratio
 	return decodeTable(&p)
 }
 
+// Lake returns the id of the lake that Metasrv owns.
+func (c *Client) Lake(ctx context.Context) (string, error) {
+	var p wirepb.Root
+	err := c.Forward(ctx, &arrowflight.Action{Type: wire.GetRoot}, func(r *arrowflight.Result) error {
+		return wire.Decode(r.GetBody(), &p)
+	})
+	return p.GetLake(), err
+}
+
 // Forward sends an action and hands on each answer.
 func (c *Client) Forward(ctx context.Context, a *arrowflight.Action, each func(*arrowflight.Result) error) error {
 	ctx, cancel := context.WithCancel(ctx)

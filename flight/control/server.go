@@ -73,6 +73,8 @@ func (s *Server) DoAction(a *arrowflight.Action, stream arrowflight.FlightServic
 		return s.get(ctx, a.GetBody(), send)
 	case wire.ListTables:
 		return s.list(ctx, send)
+	case wire.GetRoot:
+		return send(s.root())
 	case wire.StageAppend:
 		return s.stage(ctx, a.GetBody(), send)
 	}
@@ -140,6 +142,8 @@ func (s *Server) list(ctx context.Context, send func(proto.Message) error) error
 	return send(page)
 }
 
+func (s *Server) root() *wirepb.Root { return &wirepb.Root{Url: s.o.Root, Lake: s.o.Lake} }
+
 func (s *Server) stage(ctx context.Context, body []byte, send func(proto.Message) error) error {
 	var r wirepb.StageAppend
 	if err := wire.Decode(body, &r); err != nil {
@@ -153,7 +157,7 @@ func (s *Server) stage(ctx context.Context, body []byte, send func(proto.Message
 	if err != nil {
 		return err
 	}
-	target := &wirepb.StageTarget{Table: encodeTable(reg), Root: s.o.Root, Lake: s.o.Lake}
+	target := &wirepb.StageTarget{Table: encodeTable(reg), Root: s.root()}
 	if done {
 		target.Done = encodeResult(result)
 	}

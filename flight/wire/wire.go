@@ -18,6 +18,7 @@ const (
 	CreateTable = "lake.table.create.v1" // CreateTable → TableCreated
 	GetTable    = "lake.table.get.v1"    // GetTable → Table
 	ListTables  = "lake.table.list.v1"   // ListTables → TablePage, several
+	GetRoot     = "lake.root.get.v1"     // GetRoot → Root
 	StageAppend = "lake.append.stage.v1" // StageAppend → StageTarget
 )
 

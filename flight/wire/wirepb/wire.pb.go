@@ -369,6 +369,96 @@ func (x *TablePage) GetGeneration() uint64 {
 	return 0
 }
 
+// Body of lake.root.get.v1; answered by one Root.
+type GetRoot struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetRoot) Reset() {
+	*x = GetRoot{}
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetRoot) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetRoot) ProtoMessage() {}
+
+func (x *GetRoot) ProtoReflect() protoreflect.Message {
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetRoot.ProtoReflect.Descriptor instead.
+func (*GetRoot) Descriptor() ([]byte, []int) {
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{6}
+}
+
+// Root is the object store of a lake.
+type Root struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Url           string                 `protobuf:"bytes,1,opt,name=url,proto3" json:"url,omitempty"`
+	Lake          string                 `protobuf:"bytes,2,opt,name=lake,proto3" json:"lake,omitempty"` // its id, which lake.json there must hold
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Root) Reset() {
+	*x = Root{}
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Root) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Root) ProtoMessage() {}
+
+func (x *Root) ProtoReflect() protoreflect.Message {
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Root.ProtoReflect.Descriptor instead.
+func (*Root) Descriptor() ([]byte, []int) {
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Root) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+func (x *Root) GetLake() string {
+	if x != nil {
+		return x.Lake
+	}
+	return ""
+}
+
 // Body of lake.append.stage.v1; answered by one StageTarget. It tells a writer
 // where to put files, or that there is nothing left to do.
 type StageAppend struct {
@@ -382,7 +472,7 @@ type StageAppend struct {
 
 func (x *StageAppend) Reset() {
 	*x = StageAppend{}
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[6]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -394,7 +484,7 @@ func (x *StageAppend) String() string {
 func (*StageAppend) ProtoMessage() {}
 
 func (x *StageAppend) ProtoReflect() protoreflect.Message {
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[6]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -407,7 +497,7 @@ func (x *StageAppend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageAppend.ProtoReflect.Descriptor instead.
 func (*StageAppend) Descriptor() ([]byte, []int) {
-	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{6}
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *StageAppend) GetTable() string {
@@ -434,16 +524,15 @@ func (x *StageAppend) GetDigest() []byte {
 type StageTarget struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Table         *Table                 `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
-	Root          string                 `protobuf:"bytes,2,opt,name=root,proto3" json:"root,omitempty"` // URL of the object store that holds the location
-	Lake          string                 `protobuf:"bytes,3,opt,name=lake,proto3" json:"lake,omitempty"` // id of the lake that the object store must hold
-	Done          *Appended              `protobuf:"bytes,4,opt,name=done,proto3" json:"done,omitempty"` // set if this operation was applied before
+	Root          *Root                  `protobuf:"bytes,2,opt,name=root,proto3" json:"root,omitempty"` // that holds the location
+	Done          *Appended              `protobuf:"bytes,3,opt,name=done,proto3" json:"done,omitempty"` // set if this operation was applied before
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StageTarget) Reset() {
 	*x = StageTarget{}
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[7]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -455,7 +544,7 @@ func (x *StageTarget) String() string {
 func (*StageTarget) ProtoMessage() {}
 
 func (x *StageTarget) ProtoReflect() protoreflect.Message {
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[7]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -468,7 +557,7 @@ func (x *StageTarget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageTarget.ProtoReflect.Descriptor instead.
 func (*StageTarget) Descriptor() ([]byte, []int) {
-	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{7}
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *StageTarget) GetTable() *Table {
@@ -478,18 +567,11 @@ func (x *StageTarget) GetTable() *Table {
 	return nil
 }
 
-func (x *StageTarget) GetRoot() string {
+func (x *StageTarget) GetRoot() *Root {
 	if x != nil {
 		return x.Root
 	}
-	return ""
-}
-
-func (x *StageTarget) GetLake() string {
-	if x != nil {
-		return x.Lake
-	}
-	return ""
+	return nil
 }
 
 func (x *StageTarget) GetDone() *Appended {
@@ -513,7 +595,7 @@ type AppendCommand struct {
 
 func (x *AppendCommand) Reset() {
 	*x = AppendCommand{}
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[8]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -525,7 +607,7 @@ func (x *AppendCommand) String() string {
 func (*AppendCommand) ProtoMessage() {}
 
 func (x *AppendCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[8]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -538,7 +620,7 @@ func (x *AppendCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppendCommand.ProtoReflect.Descriptor instead.
 func (*AppendCommand) Descriptor() ([]byte, []int) {
-	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{8}
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *AppendCommand) GetTable() string {
@@ -580,7 +662,7 @@ type ManifestPart struct {
 
 func (x *ManifestPart) Reset() {
 	*x = ManifestPart{}
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[9]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -592,7 +674,7 @@ func (x *ManifestPart) String() string {
 func (*ManifestPart) ProtoMessage() {}
 
 func (x *ManifestPart) ProtoReflect() protoreflect.Message {
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[9]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -605,7 +687,7 @@ func (x *ManifestPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ManifestPart.ProtoReflect.Descriptor instead.
 func (*ManifestPart) Descriptor() ([]byte, []int) {
-	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{9}
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ManifestPart) GetFiles() []*File {
@@ -635,7 +717,7 @@ type File struct {
 
 func (x *File) Reset() {
 	*x = File{}
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[10]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -647,7 +729,7 @@ func (x *File) String() string {
 func (*File) ProtoMessage() {}
 
 func (x *File) ProtoReflect() protoreflect.Message {
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[10]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -660,7 +742,7 @@ func (x *File) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use File.ProtoReflect.Descriptor instead.
 func (*File) Descriptor() ([]byte, []int) {
-	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{10}
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *File) GetName() string {
@@ -710,7 +792,7 @@ type ColumnStats struct {
 
 func (x *ColumnStats) Reset() {
 	*x = ColumnStats{}
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[11]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -722,7 +804,7 @@ func (x *ColumnStats) String() string {
 func (*ColumnStats) ProtoMessage() {}
 
 func (x *ColumnStats) ProtoReflect() protoreflect.Message {
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[11]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -735,7 +817,7 @@ func (x *ColumnStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ColumnStats.ProtoReflect.Descriptor instead.
 func (*ColumnStats) Descriptor() ([]byte, []int) {
-	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{11}
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ColumnStats) GetPath() []string {
@@ -784,7 +866,7 @@ type Value struct {
 
 func (x *Value) Reset() {
 	*x = Value{}
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[12]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -796,7 +878,7 @@ func (x *Value) String() string {
 func (*Value) ProtoMessage() {}
 
 func (x *Value) ProtoReflect() protoreflect.Message {
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[12]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -809,7 +891,7 @@ func (x *Value) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Value.ProtoReflect.Descriptor instead.
 func (*Value) Descriptor() ([]byte, []int) {
-	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{12}
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Value) GetValue() isValue_Value {
@@ -941,7 +1023,7 @@ type Appended struct {
 
 func (x *Appended) Reset() {
 	*x = Appended{}
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[13]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -953,7 +1035,7 @@ func (x *Appended) String() string {
 func (*Appended) ProtoMessage() {}
 
 func (x *Appended) ProtoReflect() protoreflect.Message {
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[13]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -966,7 +1048,7 @@ func (x *Appended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Appended.ProtoReflect.Descriptor instead.
 func (*Appended) Descriptor() ([]byte, []int) {
-	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{13}
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Appended) GetVersion() int64 {
@@ -1026,16 +1108,19 @@ const file_flight_wire_wirepb_wire_proto_rawDesc = "" +
 	"\x06tables\x18\x01 \x03(\v2\x13.lake.wire.v1.TableR\x06tables\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x02 \x01(\x04R\n" +
-	"generation\"Y\n" +
+	"generation\"\t\n" +
+	"\aGetRoot\",\n" +
+	"\x04Root\x12\x10\n" +
+	"\x03url\x18\x01 \x01(\tR\x03url\x12\x12\n" +
+	"\x04lake\x18\x02 \x01(\tR\x04lake\"Y\n" +
 	"\vStageAppend\x12\x14\n" +
 	"\x05table\x18\x01 \x01(\tR\x05table\x12\x1c\n" +
 	"\toperation\x18\x02 \x01(\tR\toperation\x12\x16\n" +
 	"\x06digest\x18\x03 \x01(\fR\x06digest\"\x8c\x01\n" +
 	"\vStageTarget\x12)\n" +
-	"\x05table\x18\x01 \x01(\v2\x13.lake.wire.v1.TableR\x05table\x12\x12\n" +
-	"\x04root\x18\x02 \x01(\tR\x04root\x12\x12\n" +
-	"\x04lake\x18\x03 \x01(\tR\x04lake\x12*\n" +
-	"\x04done\x18\x04 \x01(\v2\x16.lake.wire.v1.AppendedR\x04done\"}\n" +
+	"\x05table\x18\x01 \x01(\v2\x13.lake.wire.v1.TableR\x05table\x12&\n" +
+	"\x04root\x18\x02 \x01(\v2\x12.lake.wire.v1.RootR\x04root\x12*\n" +
+	"\x04done\x18\x03 \x01(\v2\x16.lake.wire.v1.AppendedR\x04done\"}\n" +
 	"\rAppendCommand\x12\x14\n" +
 	"\x05table\x18\x01 \x01(\tR\x05table\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x12\x1c\n" +
@@ -1082,7 +1167,7 @@ func file_flight_wire_wirepb_wire_proto_rawDescGZIP() []byte {
 	return file_flight_wire_wirepb_wire_proto_rawDescData
 }
 
-var file_flight_wire_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_flight_wire_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_flight_wire_wirepb_wire_proto_goTypes = []any{
 	(*Table)(nil),         // 0: lake.wire.v1.Table
 	(*CreateTable)(nil),   // 1: lake.wire.v1.CreateTable
@@ -1090,29 +1175,32 @@ var file_flight_wire_wirepb_wire_proto_goTypes = []any{
 	(*GetTable)(nil),      // 3: lake.wire.v1.GetTable
 	(*ListTables)(nil),    // 4: lake.wire.v1.ListTables
 	(*TablePage)(nil),     // 5: lake.wire.v1.TablePage
-	(*StageAppend)(nil),   // 6: lake.wire.v1.StageAppend
-	(*StageTarget)(nil),   // 7: lake.wire.v1.StageTarget
-	(*AppendCommand)(nil), // 8: lake.wire.v1.AppendCommand
-	(*ManifestPart)(nil),  // 9: lake.wire.v1.ManifestPart
-	(*File)(nil),          // 10: lake.wire.v1.File
-	(*ColumnStats)(nil),   // 11: lake.wire.v1.ColumnStats
-	(*Value)(nil),         // 12: lake.wire.v1.Value
-	(*Appended)(nil),      // 13: lake.wire.v1.Appended
+	(*GetRoot)(nil),       // 6: lake.wire.v1.GetRoot
+	(*Root)(nil),          // 7: lake.wire.v1.Root
+	(*StageAppend)(nil),   // 8: lake.wire.v1.StageAppend
+	(*StageTarget)(nil),   // 9: lake.wire.v1.StageTarget
+	(*AppendCommand)(nil), // 10: lake.wire.v1.AppendCommand
+	(*ManifestPart)(nil),  // 11: lake.wire.v1.ManifestPart
+	(*File)(nil),          // 12: lake.wire.v1.File
+	(*ColumnStats)(nil),   // 13: lake.wire.v1.ColumnStats
+	(*Value)(nil),         // 14: lake.wire.v1.Value
+	(*Appended)(nil),      // 15: lake.wire.v1.Appended
 }
 var file_flight_wire_wirepb_wire_proto_depIdxs = []int32{
 	0,  // 0: lake.wire.v1.TableCreated.table:type_name -> lake.wire.v1.Table
 	0,  // 1: lake.wire.v1.TablePage.tables:type_name -> lake.wire.v1.Table
 	0,  // 2: lake.wire.v1.StageTarget.table:type_name -> lake.wire.v1.Table
-	13, // 3: lake.wire.v1.StageTarget.done:type_name -> lake.wire.v1.Appended
-	10, // 4: lake.wire.v1.ManifestPart.files:type_name -> lake.wire.v1.File
-	11, // 5: lake.wire.v1.File.stats:type_name -> lake.wire.v1.ColumnStats
-	12, // 6: lake.wire.v1.ColumnStats.min:type_name -> lake.wire.v1.Value
-	12, // 7: lake.wire.v1.ColumnStats.max:type_name -> lake.wire.v1.Value
-	8,  // [8:8] is the sub-list for method output_type
-	8,  // [8:8] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	7,  // 3: lake.wire.v1.StageTarget.root:type_name -> lake.wire.v1.Root
+	15, // 4: lake.wire.v1.StageTarget.done:type_name -> lake.wire.v1.Appended
+	12, // 5: lake.wire.v1.ManifestPart.files:type_name -> lake.wire.v1.File
+	13, // 6: lake.wire.v1.File.stats:type_name -> lake.wire.v1.ColumnStats
+	14, // 7: lake.wire.v1.ColumnStats.min:type_name -> lake.wire.v1.Value
+	14, // 8: lake.wire.v1.ColumnStats.max:type_name -> lake.wire.v1.Value
+	9,  // [9:9] is the sub-list for method output_type
+	9,  // [9:9] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_flight_wire_wirepb_wire_proto_init() }
@@ -1120,7 +1208,7 @@ func file_flight_wire_wirepb_wire_proto_init() {
 	if File_flight_wire_wirepb_wire_proto != nil {
 		return
 	}
-	file_flight_wire_wirepb_wire_proto_msgTypes[12].OneofWrappers = []any{
+	file_flight_wire_wirepb_wire_proto_msgTypes[14].OneofWrappers = []any{
 		(*Value_Bool)(nil),
 		(*Value_Int)(nil),
 		(*Value_Float)(nil),
@@ -1135,7 +1223,7 @@ func file_flight_wire_wirepb_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_flight_wire_wirepb_wire_proto_rawDesc), len(file_flight_wire_wirepb_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   14,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
