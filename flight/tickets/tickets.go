@@ -80,12 +80,17 @@ type Keyring struct {
 // process. now is time.Now if nil.
 func NewEphemeral(now func() time.Time) (*Keyring, error) {
 	var key [32]byte
-	k := &Keyring{now: now}
-	for _, b := range [][]byte{key[:], k.id[:]} {
+	var id [keyIDBytes]byte
+	for _, b := range [][]byte{key[:], id[:]} {
 		if _, err := rand.Read(b); err != nil {
 			return nil, fmt.Errorf("draw a ticket key: %w", err)
 		}
 	}
+	return newKeyring(key, id, now)
+}
+
+func newKeyring(key [32]byte, id [keyIDBytes]byte, now func() time.Time) (*Keyring, error) {
+	k := &Keyring{id: id, now: now}
 	block, err := aes.NewCipher(key[:])
 	if err != nil {
 		return nil, err

@@ -1,0 +1,293 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+	"time"
+
+	"github.com/mattn/go-isatty"
+	"github.com/urfave/cli/v3"
+
+	"github.com/lakeward/lake/config"
+	"github.com/lakeward/lake/fault"
+	"github.com/lakeward/lake/ident"
+	"github.com/lakeward/lake/roles"
+	"github.com/lakeward/lake/sdk"
+)
+
+// connect returns a client of the server that --uri names, or else of the one
+// that runs in --dir.
+func connect(cmd *cli.Command) (*sdk.Client, config.Config, error) {
+	cfg, err := loadConfig(cmd)
+	if err != nil {
+		return nil, cfg, err
+	}
+	uri := cfg.URI
+	if uri == "" {
+		ready, err := roles.ReadReady(filepath.Join(cfg.Dir, "run", "ready.json"))
+		if err != nil {
+			return nil, cfg, fault.Newf(fault.Unavailable, "no server runs in %s; start one there with `lake dev`, or give --dir or --uri", cfg.Dir)
+		}
+		uri = ready.Flight
+	}
+	c, err := sdk.Open(sdk.Options{URI: uri})
+	return c, cfg, err
+}
+
+func clientFlags(own ...cli.Flag) []cli.Flag {
+	return append(own, settingFlags(config.Common, config.Client)...)
+}
+
+func loadCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "load",
+		Usage:     "append Parquet files to a table",
+		ArgsUsage: "FILE...",
+		Description: `All files become one version of the table, or nothing does. Example:
+
+   lake load flights.parquet --table demo.flights --create
+
+With --op UUID (a UUIDv7) the load can be run again, also after a crash: it is
+applied once. Without it, an id is made and printed.`,
+		Flags: clientFlags(
+			&cli.StringFlag{Name: "table", Usage: "the table, as namespace.name", Required: true},
+			&cli.BoolFlag{Name: "create", Usage: "make the table first, with the schema of the first file", HideDefault: true},
+			&cli.StringFlag{Name: "op", Usage: "operation id, a UUIDv7: the same id over the same files is applied once"},
+			&cli.BoolFlag{Name: "unsafe-no-fsync", Usage: "lose loaded data on a power failure, for benchmarks only", HideDefault: true},
+			jsonFlag(),
+		),
+		Action: load,
+	}
+}
+
+func load(ctx context.Context, cmd *cli.Command) error {
+	files := cmd.Args().Slice()
+	if len(files) == 0 {
+		return usagef(cmd, "no file to load was named")
+	}
+	op, err := operation(cmd)
+	if err != nil {
+		return err
+	}
+	c, cfg, err := connect(cmd)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	started := time.Now()
+	progress := newProgress(os.Stderr)
+	done, err := c.Load(ctx, sdk.Load{
+		Table:     cmd.String("table"),
+		Files:     files,
+		Create:    cmd.Bool("create"),
+		Operation: op,
+		NoSync:    cfg.UnsafeNoFsync,
+		Progress:  progress.rows,
+	})
+	progress.end()
+	if err != nil {
+		return err
+	}
+	if cmd.Bool("json") {
+		return json.NewEncoder(os.Stdout).Encode(map[string]any{
+			"table": done.Table, "version": done.Version, "rows": done.Rows, "op": done.Operation,
+			"replayed": done.Replayed, "files": done.Files, "bytes": done.Bytes, "seconds": time.Since(started).Seconds(),
+		})
+	}
+	if done.Replayed {
+		fmt.Printf("%s: operation %s was applied before: %d rows, version %d\n", done.Table, done.Operation, done.Rows, done.Version)
+		return nil
+	}
+	fmt.Printf("%s: %d rows loaded in %.1f s, version %d (operation %s)\n", done.Table, done.Rows, time.Since(started).Seconds(), done.Version, done.Operation)
+	return nil
+}
+
+func operation(cmd *cli.Command) (ident.OperationID, error) {
+	if !cmd.IsSet("op") {
+		return ident.NewOperation()
+	}
+	return ident.ParseOperation(cmd.String("op"))
+}
+
+// progress shows how far a load is, on a terminal only.
+type progress struct {
+	w     io.Writer // nil elsewhere
+	shown time.Time
+}
+
+// progressEvery is how often the line is drawn anew.
+const progressEvery = 200 * time.Millisecond
+
+func newProgress(f *os.File) *progress {
+	if !isatty.IsTerminal(f.Fd()) {
+		return &progress{}
+	}
+	return &progress{w: f}
+}
+
+func (p *progress) rows(n int64) {
+	if now := time.Now(); p.w != nil && now.Sub(p.shown) > progressEvery {
+		p.shown = now
+		fmt.Fprintf(p.w, "\r%d rows staged", n)
+	}
+}
+
+func (p *progress) end() {
+	if p.w != nil && !p.shown.IsZero() {
+		fmt.Fprint(p.w, "\r\x1b[K")
+	}
+}
+
+func tableCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "table",
+		Usage: "look at tables, and make them",
+		Commands: []*cli.Command{
+			{
+				Name:        "ls",
+				Usage:       "list the tables",
+				Description: "Example:\n\n   lake table ls --json",
+				Flags:       clientFlags(jsonFlag()),
+				Action:      tableList,
+			},
+			{
+				Name:      "create",
+				Usage:     "make an empty table",
+				ArgsUsage: "NAMESPACE.NAME",
+				Description: `The schema has DuckDB's type names. Example:
+
+   lake table create robots.runs --schema 'id BIGINT NOT NULL, name VARCHAR, pose DOUBLE[7], at TIMESTAMP_NS'`,
+				Flags: clientFlags(
+					&cli.StringFlag{Name: "schema", Usage: "columns, as \"name TYPE [NOT NULL], ...\"", Required: true},
+					&cli.StringFlag{Name: "op", Usage: "operation id, a UUIDv7: the same id and schema make the table once"},
+					jsonFlag(),
+				),
+				Action: tableCreate,
+			},
+		},
+	}
+}
+
+// tableJSON is a table as --json prints it.
+type tableJSON struct {
+	Name        string       `json:"name"`
+	Version     int64        `json:"version"`
+	Engine      string       `json:"engine"`
+	Incarnation string       `json:"incarnation"`
+	Location    string       `json:"location"`
+	Columns     []columnJSON `json:"columns"`
+}
+
+type columnJSON struct {
+	Name     string `json:"name"`
+	Type     string `json:"type"` // Arrow's name of it
+	Nullable bool   `json:"nullable"`
+}
+
+func toJSON(t sdk.Table) tableJSON {
+	out := tableJSON{t.Name, t.Version, t.Engine, t.Incarnation, t.Location, nil}
+	for _, f := range t.Schema.Fields() {
+		out.Columns = append(out.Columns, columnJSON{f.Name, f.Type.String(), f.Nullable})
+	}
+	return out
+}
+
+func tableList(ctx context.Context, cmd *cli.Command) error {
+	if cmd.Args().Present() {
+		return usagef(cmd, "%q is not understood", cmd.Args().First())
+	}
+	c, _, err := connect(cmd)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	tables, err := c.Tables(ctx)
+	if err != nil {
+		return err
+	}
+	if cmd.Bool("json") {
+		out := make([]tableJSON, len(tables))
+		for i, t := range tables {
+			out[i] = toJSON(t)
+		}
+		return json.NewEncoder(os.Stdout).Encode(out)
+	}
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "TABLE\tVERSION\tENGINE\tCOLUMNS")
+	for _, t := range tables {
+		fmt.Fprintf(w, "%s\t%d\t%s\t%d\n", t.Name, t.Version, t.Engine, t.Schema.NumFields())
+	}
+	return w.Flush()
+}
+
+func tableCreate(ctx context.Context, cmd *cli.Command) error {
+	if cmd.Args().Len() != 1 {
+		return usagef(cmd, "name one table to create")
+	}
+	schema, err := sdk.ParseSchema(cmd.String("schema"))
+	if err != nil {
+		return err
+	}
+	op, err := operation(cmd)
+	if err != nil {
+		return err
+	}
+	c, _, err := connect(cmd)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	t, err := c.CreateTable(ctx, cmd.Args().First(), schema, op)
+	if err != nil {
+		return err
+	}
+	if cmd.Bool("json") {
+		return json.NewEncoder(os.Stdout).Encode(toJSON(t))
+	}
+	fmt.Printf("%s: created, version %d, %d columns\n", t.Name, t.Version, t.Schema.NumFields())
+	return nil
+}
+
+func sqlCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "sql",
+		Usage: "run a query",
+		Description: `Prints what one SELECT returns. Example:
+
+   lake sql -q 'SELECT origin, count(*) FROM demo.flights GROUP BY origin' --format csv`,
+		Flags: clientFlags(
+			&cli.StringFlag{Name: "query", Aliases: []string{"q"}, Usage: "the statement", Required: true},
+			&cli.StringFlag{Name: "format", Usage: "of the output: table, csv, json or ndjson", Value: "table"},
+		),
+		Action: func(ctx context.Context, cmd *cli.Command) (err error) {
+			if cmd.Args().Present() {
+				return usagef(cmd, "%q is not understood", cmd.Args().First())
+			}
+			out := bufio.NewWriterSize(os.Stdout, 64<<10)
+			print, err := newPrinter(out, cmd.String("format"))
+			if err != nil {
+				return usagef(cmd, "%v", err)
+			}
+			c, _, err := connect(cmd)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			rows, err := c.Query(ctx, cmd.String("query"))
+			if err != nil {
+				return err
+			}
+			defer rows.Close()
+			if err := print.rows(rows); err != nil {
+				return err
+			}
+			return out.Flush()
+		},
+	}
+}
