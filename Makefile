@@ -1,0 +1,99 @@
+# `make` lists the targets. `make test` is all that continuous integration runs.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/lake
+# Set on a tagged commit only.
+RELEASE := $(patsubst v%,%,$(shell git describe --tags --exact-match --match 'v*' 2>/dev/null))
+BIN := bin/lake
+
+# A run of tests that takes longer than its budget fails.
+CHECK_BUDGET ?= 5m
+RACE_BUDGET ?= 5m
+E2E_BUDGET ?= 10m
+
+# How long each fuzz target runs.
+FUZZTIME ?= 30s
+
+GO_TEST := go run .ci/slowest.go
+# Written Go files; generated ones are as their generator makes them.
+GO_FILES = git ls-files --cached --others --exclude-standard -- '*.go' ':!*.pb.go'
+# Packages that link no C: the race detector sees all of them.
+PURE = go list -f '{{.ImportPath}} {{join .Deps " "}}' ./... | grep -v github.com/duckdb | cut -d ' ' -f 1
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: build ## load three million real flights and ask about them
+	@testdata/demo/run
+
+.PHONY: build
+build: ## build bin/lake
+	@CGO_ENABLED=1 go build -trimpath -ldflags '-X main.release=$(RELEASE)' -o $(BIN) .
+
+.PHONY: test
+test: check e2e ## everything that must hold: check and e2e
+
+.PHONY: check
+check: ## style, vulnerabilities, licences, generated code, all fast tests, race, mutants
+	@.ci/timed lint $(MAKE) lint
+	@.ci/timed generated .ci/generate --check
+	@.ci/timed licences $(MAKE) licences
+	@.ci/timed tests $(GO_TEST) -budget $(CHECK_BUDGET) -- -skip '^TestE2E' ./...
+	@.ci/timed race $(MAKE) race
+	@.ci/timed mutants $(MAKE) mutants
+	@.ci/timed vulnerabilities .ci/govulncheck
+
+.PHONY: e2e
+e2e: build ## the binary, as processes, with clients that others wrote
+	@LAKE_PYTHON=$$(.ci/venv) .ci/timed e2e $(GO_TEST) -budget $(E2E_BUDGET) -- -run '^TestE2E' -count=1 -timeout $(E2E_BUDGET) .
+
+.PHONY: race
+race: ## the tests of every package without C, under the race detector
+	@$(GO_TEST) -budget $(RACE_BUDGET) -- -race $$($(PURE))
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME
+	@for pkg in $$(go list ./...); do \
+		for target in $$(go test -list '^Fuzz' "$$pkg" | grep '^Fuzz' || true); do \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$pkg"; \
+		done; \
+	done
+
+.PHONY: bench
+bench: build ## compare with DuckDB in one run; docs/benchmarks.md has the figures
+	@$$(.ci/venv) testdata/bench/bench.py
+
+.PHONY: lint
+lint: ## gofumpt, go vet, staticcheck
+	@unformatted=$$(go tool gofumpt -l $$($(GO_FILES))); \
+	if [ -n "$$unformatted" ]; then printf 'not formatted; run gofumpt -w:\n%s\n' "$$unformatted"; exit 1; fi
+	@go vet ./...
+	@go tool staticcheck ./...
+	@go vet .ci/slowest.go
+	@go vet testdata/mutants/run.go
+	@go tool staticcheck .ci/slowest.go
+	@go tool staticcheck testdata/mutants/run.go
+
+.PHONY: generate
+generate: ## generate Go code from .proto files
+	@.ci/generate
+
+.PHONY: mutants
+mutants: ## break the code on purpose: the tests must notice
+	@go run testdata/mutants/run.go
+
+.PHONY: licences
+licences: ## refuse dependencies that are not permissive
+	@.ci/licences
+
+.PHONY: cover
+cover: ## statement coverage of the fast tests, by package
+	@go test -skip '^TestE2E' -coverpkg ./... -coverprofile bin/cover.out ./... >/dev/null
+	@go tool cover -func bin/cover.out | tail -n 1
+	@echo 'details: go tool cover -html bin/cover.out'
