@@ -1,0 +1,204 @@
+package exec
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/lakeward/lake/engine"
+	"github.com/lakeward/lake/fault"
+)
+
+// sqlBytesMax bounds a statement's text. The parser's time grows with its
+// square: this much takes it 0.2 s and 140 MB at worst.
+const sqlBytesMax = 64 << 10
+
+// parseMax bounds the time for parsing and for planning.
+const parseMax = 10 * time.Second
+
+// stopMax is how soon a cancelled worker must have stopped to be used again.
+const stopMax = 250 * time.Millisecond
+
+func checkText(sql string) error {
+	switch {
+	case len(sql) > sqlBytesMax:
+		return fault.Newf(fault.Exhausted, "the statement has %d bytes, more than the %d allowed; load the values as a table and join it", len(sql), sqlBytesMax)
+	case !utf8.ValidString(sql):
+		return fault.New(fault.Invalid, "the statement is not valid UTF-8; send it as UTF-8")
+	}
+	for i := range len(sql) {
+		if sql[i] == 0 {
+			return fault.New(fault.Invalid, "the statement holds a NUL byte; take it out")
+		}
+	}
+	return nil
+}
+
+// A loan is a worker lent to one statement.
+type loan struct {
+	p    *Pool
+	c    *child
+	sql  string
+	plan *plan // once the statement has been resolved
+
+	ended  func() error // why the statement's context ended, or nil
+	cancel context.CancelFunc
+	watch  *watch
+	sent   bool // rows have gone to the caller
+}
+
+// begin checks the text, waits for a worker and puts the statement's deadline
+// on the returned context. The caller calls end.
+func (p *Pool) begin(ctx context.Context, sql string, most time.Duration) (context.Context, *loan, error) {
+	if err := checkText(sql); err != nil {
+		return nil, nil, err
+	}
+	if err := p.quarantine.check(sql, time.Now()); err != nil {
+		return nil, nil, err
+	}
+	c, err := p.lend(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, most)
+	return ctx, &loan{p: p, c: c, sql: sql, ended: ctx.Err, cancel: cancel, watch: c.watch(ctx)}, nil
+}
+
+// end gives the worker back, or ends it if err says so, and returns what the
+// caller may see of err.
+func (l *loan) end(err error) error {
+	why := l.ended()
+	stopping := l.watch.stop()
+	l.cancel()
+	if lost, ok := errors.AsType[*lostError](err); ok {
+		return l.lost(why, lost)
+	}
+	if err := l.c.unlink(); err != nil {
+		l.p.log.Warn("exec worker's input was not removed", "error", err)
+	}
+	l.c.queries++
+	f, failed := errors.AsType[*failure](err)
+	switch {
+	case failed && f.broken():
+		l.p.log.Error("engine failed", "class", f.Class, "message", f.Message)
+		l.p.drop(l.c)
+	case stopping > stopMax:
+		l.p.drop(l.c)
+	default:
+		l.p.put(l.c)
+	}
+	switch {
+	case why != nil && err != nil:
+		return l.p.over(why)
+	case failed:
+		return l.translate(f)
+	}
+	return err
+}
+
+// ask sends the worker a request, unless the statement's time is over.
+func (l *loan) ask(kind frameKind, v any, answer frameKind) ([]byte, error) {
+	if err := l.ended(); err != nil {
+		return nil, err
+	}
+	r, err := l.c.ask(kind, v, answer)
+	if err != nil {
+		return nil, err
+	}
+	if r.fin.Failure != nil {
+		return nil, r.fin.Failure
+	}
+	return r.body, nil
+}
+
+// over is the error of a statement whose context has ended.
+func (p *Pool) over(why error) error {
+	if errors.Is(why, context.DeadlineExceeded) {
+		return fmt.Errorf("%w: %w", errDeadline, why)
+	}
+	return why
+}
+
+var (
+	errDeadline = fault.New(fault.Deadline, "the statement took longer than it may; select less, or narrow it with WHERE")
+	errDied     = fault.New(fault.Unavailable, "the query's worker died before it gave any row; the same statement is not run again for a while: change it, or report it with the server's log")
+	errCut      = fault.New(fault.Internal, "stream lost, not resumable: the query's worker died after it had given rows; those are not the whole result")
+)
+
+// lost accounts for a worker that is dead or must die.
+func (l *loan) lost(why error, lost *lostError) error {
+	if errors.Is(lost.cause, errProtocol) {
+		l.c.kill()
+	}
+	asked := l.c.killed.Load()
+	death := l.c.death(lost.cause)
+	l.p.drop(l.c)
+	if why != nil {
+		return fmt.Errorf("%w: %w", l.p.over(why), death)
+	}
+	l.p.mu.Lock()
+	closed := l.p.closed
+	l.p.mu.Unlock()
+	if closed {
+		return fmt.Errorf("%w: %w", ErrClosed, death)
+	}
+	if !asked {
+		l.p.quarantine.add(l.sql, time.Now())
+	}
+	l.p.log.Error("statement lost its worker", "error", death, "sent", l.sent)
+	if l.sent {
+		return fmt.Errorf("%w: %w", errCut, death)
+	}
+	return fmt.Errorf("%w: %w", errDied, death)
+}
+
+// parse returns the statement's tree, which has passed the gate.
+func (l *loan) parse() (*tree, error) {
+	b, err := l.ask(kindParse, parseRequest{l.sql}, kindAST)
+	if err != nil {
+		return nil, err
+	}
+	return readTree(l.sql, b)
+}
+
+// resolve parses the statement and binds its tables.
+func (l *loan) resolve(tables []engine.Binding) error {
+	t, err := l.parse()
+	if err != nil {
+		return err
+	}
+	l.plan, err = t.resolve(tables)
+	return err
+}
+
+// statement is what the worker is asked, with the tables' files if they are to
+// be read.
+func (l *loan) statement(ctx context.Context, files bool) (statement, error) {
+	tree, err := json.Marshal(l.plan.tree)
+	if err != nil {
+		return statement{}, err
+	}
+	st := statement{Tree: tree}
+	st.Origins, st.Exact, st.Engine = l.plan.origins()
+	for i := range l.plan.tables {
+		t := &l.plan.tables[i]
+		if files {
+			objects := make([]string, len(t.scan.Files))
+			for k, f := range t.scan.Files {
+				objects[k] = f.Object
+			}
+			if t.paths, err = l.c.place(ctx, objects, l.p.o.Place); err != nil {
+				return statement{}, err
+			}
+		}
+		sql, err := viewSQL(t.scan.Columns, t.paths)
+		if err != nil {
+			return statement{}, err
+		}
+		st.Views = append(st.Views, view{Name: t.view, SQL: sql})
+	}
+	return st, nil
+}

@@ -1,0 +1,472 @@
+package exec
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/lakeward/lake/engine"
+	"github.com/lakeward/lake/fault"
+	"github.com/lakeward/lake/ident"
+)
+
+// tablesMax bounds the tables of a statement.
+const tablesMax = 64
+
+// viewPrefix begins the names under which a worker knows tables. Views are
+// named with their schema, so that no CTE can take their place.
+const viewPrefix = "__lake_"
+
+// Where temporary views live.
+const (
+	viewCatalog = "temp"
+	viewSchema  = "main"
+)
+
+// A plan is a tree whose tables are named as the worker's views.
+type plan struct {
+	tree   map[string]any
+	tables []planTable
+	output relation
+}
+
+// A planTable is one table of a statement.
+type planTable struct {
+	name  ident.Table
+	view  string
+	scan  engine.Scan
+	paths []string // of its files, once placed
+}
+
+// tables returns the tables that the statement reads.
+func (t *tree) tables() ([]ident.Table, error) {
+	r := resolver{index: map[ident.Table]int{}}
+	if _, err := r.query(t.node, nil, nil); err != nil {
+		return nil, err
+	}
+	names := make([]ident.Table, len(r.tables))
+	for i, t := range r.tables {
+		names[i] = t.name
+	}
+	return names, nil
+}
+
+// resolve renames the tree's tables and follows columns to them. The tree
+// belongs to the plan afterwards.
+func (t *tree) resolve(bindings []engine.Binding) (*plan, error) {
+	r := resolver{index: map[ident.Table]int{}, bindings: map[ident.Table]engine.Scan{}, rename: true}
+	for _, b := range bindings {
+		r.bindings[b.Table] = b.Scan
+	}
+	out, err := r.query(t.node, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &plan{tree: t.root, tables: r.tables, output: out}, nil
+}
+
+// A resolver finds out what the names in a gated tree mean.
+type resolver struct {
+	rename   bool // tables become views
+	bindings map[ident.Table]engine.Scan
+	tables   []planTable
+	index    map[ident.Table]int // into tables
+	aliases  int                 // generated
+}
+
+// A relation is a named set of columns.
+type relation struct {
+	alias   string
+	table   ident.Table // of a table that has no alias of its own
+	columns []column
+	known   bool // columns are all there are
+}
+
+// A column has the position of the table column that it is, or table -1.
+type column struct {
+	name          string
+	table, source int
+}
+
+// A cteScope is a list of the common table expressions in scope, the innermost first.
+type cteScope struct {
+	outer *cteScope
+	name  string // lower case
+	rel   relation
+	self  bool // of the recursive part itself, which may say recurring.name
+}
+
+func (c *cteScope) find(name string) *cteScope {
+	for ; c != nil; c = c.outer {
+		if c.name == strings.ToLower(name) {
+			return c
+		}
+	}
+	return nil
+}
+
+// A scope holds what column names can refer to.
+type scope struct {
+	outer     *scope
+	relations []relation
+	merged    bool     // a join makes one column of two, or hides some
+	lambda    []string // parameters; a scope of a lambda has nothing else
+}
+
+// object and list read gated nodes.
+func object(v any) map[string]any { m, _ := v.(map[string]any); return m }
+func list(v any) []any            { l, _ := v.([]any); return l }
+func text(v any) string           { s, _ := v.(string); return s }
+
+func (r *resolver) query(node map[string]any, outer *cteScope, around *scope) (relation, error) {
+	in := outer
+	for _, e := range list(object(node["cte_map"])["map"]) {
+		cte := object(object(e)["value"])
+		rel, err := r.query(object(object(cte["query"])["node"]), in, around)
+		if err != nil {
+			return relation{}, err
+		}
+		if err := r.expressions(cte["key_targets"], in, nil); err != nil {
+			return relation{}, err
+		}
+		rel.rename(list(cte["aliases"]))
+		in = &cteScope{outer: in, name: strings.ToLower(text(object(e)["key"])), rel: rel}
+	}
+	switch text(node["type"]) {
+	case "SELECT_NODE":
+		return r.selectNode(node, in, around)
+	case "SET_OPERATION_NODE":
+		return r.setOperation(node, in, around)
+	case "RECURSIVE_CTE_NODE":
+		return r.recursive(node, in, around)
+	}
+	return relation{}, unknown("query", node["type"])
+}
+
+func (r *resolver) setOperation(node map[string]any, in *cteScope, around *scope) (relation, error) {
+	left, err := r.query(object(node["left"]), in, around)
+	if err != nil {
+		return relation{}, err
+	}
+	if _, err = r.query(object(node["right"]), in, around); err != nil {
+		return relation{}, err
+	}
+	out := left.withoutOrigins()
+	out.known = out.known && !strings.Contains(text(node["setop_type"]), "BY_NAME")
+	return out, r.expressions(node["modifiers"], in, around)
+}
+
+func (r *resolver) recursive(node map[string]any, in *cteScope, around *scope) (relation, error) {
+	left, err := r.query(object(node["left"]), in, around)
+	if err != nil {
+		return relation{}, err
+	}
+	out := left.withoutOrigins()
+	out.rename(list(node["aliases"]))
+	self := &cteScope{outer: in, name: strings.ToLower(text(node["cte_name"])), rel: out, self: true}
+	if _, err := r.query(object(node["right"]), self, around); err != nil {
+		return relation{}, err
+	}
+	if err := r.expressions(node["key_targets"], in, nil); err != nil {
+		return relation{}, err
+	}
+	return out, r.expressions(node["modifiers"], in, around)
+}
+
+func (r *resolver) selectNode(node map[string]any, in *cteScope, around *scope) (relation, error) {
+	s := &scope{outer: around}
+	if err := r.from(object(node["from_table"]), in, s); err != nil {
+		return relation{}, err
+	}
+	for _, k := range []string{"select_list", "where_clause", "group_expressions", "having", "qualify", "modifiers"} {
+		if err := r.expressions(node[k], in, s); err != nil {
+			return relation{}, err
+		}
+	}
+	return output(list(node["select_list"]), s), nil
+}
+
+// from adds the relations of a FROM item to s.
+func (r *resolver) from(ref map[string]any, in *cteScope, s *scope) error {
+	switch text(ref["type"]) {
+	case "EMPTY":
+		return nil
+	case "BASE_TABLE":
+		rel, err := r.base(ref, in, s)
+		if err != nil {
+			return err
+		}
+		rel.rename(list(ref["column_name_alias"]))
+		s.relations = append(s.relations, rel)
+		return nil
+	case "SUBQUERY":
+		rel, err := r.query(object(object(ref["subquery"])["node"]), in, s)
+		if err != nil {
+			return err
+		}
+		rel.alias, rel.table = text(ref["alias"]), ident.Table{}
+		rel.rename(list(ref["column_name_alias"]))
+		s.relations = append(s.relations, rel)
+		return nil
+	case "JOIN":
+		return r.join(ref, in, s)
+	case "TABLE_FUNCTION":
+		s.relations = append(s.relations, relation{alias: text(ref["alias"])})
+		return r.expressions(object(ref["function"])["children"], in, s)
+	case "EXPRESSION_LIST":
+		s.relations = append(s.relations, relation{alias: text(ref["alias"])})
+		return r.expressions(ref["values"], in, s)
+	}
+	return unknown("table", ref["type"])
+}
+
+func (r *resolver) join(ref map[string]any, in *cteScope, s *scope) error {
+	for _, side := range []string{"left", "right"} {
+		if err := r.from(object(ref[side]), in, s); err != nil {
+			return err
+		}
+	}
+	switch text(ref["join_type"]) {
+	case "INNER", "LEFT", "RIGHT", "OUTER":
+	default:
+		s.merged = true // semi and anti joins hide a side
+	}
+	switch text(ref["ref_type"]) {
+	case "REGULAR", "CROSS", "POSITIONAL", "ASOF":
+	default:
+		s.merged = true
+	}
+	s.merged = s.merged || len(list(ref["using_columns"])) > 0
+	return r.expressions(ref["condition"], in, s)
+}
+
+// base resolves a table or a CTE that stands in FROM.
+func (r *resolver) base(ref map[string]any, in *cteScope, s *scope) (relation, error) {
+	catalog, schema, name := text(ref["catalog_name"]), text(ref["schema_name"]), text(ref["table_name"])
+	alias := text(ref["alias"])
+	if catalog == "" && (schema == "" || strings.EqualFold(schema, "recurring")) {
+		if cte := in.find(name); cte != nil && (schema == "" || cte.self) {
+			rel := cte.rel.clone()
+			rel.alias, rel.table = alias, ident.Table{}
+			if alias == "" {
+				rel.alias = name
+			}
+			return rel, nil
+		}
+	}
+	t, err := tableName(catalog, schema, name)
+	if err != nil {
+		return relation{}, err
+	}
+	i, err := r.table(t)
+	if err != nil {
+		return relation{}, err
+	}
+	rel := relation{alias: alias}
+	if alias == "" {
+		rel.table, rel.alias = t, name
+		for _, other := range s.relations {
+			if strings.EqualFold(other.alias, name) {
+				r.aliases++ // two namespaces may hold tables of one name
+				rel.alias = viewPrefix + "as_" + strconv.Itoa(r.aliases)
+			}
+		}
+	}
+	if !r.rename {
+		return rel, nil
+	}
+	rel.known = true
+	for k, c := range r.tables[i].scan.Columns {
+		rel.columns = append(rel.columns, column{c.Exact.Name, i, k})
+	}
+	ref["catalog_name"], ref["schema_name"], ref["table_name"], ref["alias"] = viewCatalog, viewSchema, r.tables[i].view, rel.alias
+	return rel, nil
+}
+
+// tableName makes a table of the parts of a name in a statement.
+func tableName(catalog, schema, name string) (ident.Table, error) {
+	full := name
+	for _, p := range []string{schema, catalog} {
+		if p != "" {
+			full = p + "." + full
+		}
+	}
+	switch {
+	case catalog != "" && !strings.EqualFold(catalog, ident.Catalog):
+		return ident.Table{}, fault.Newf(fault.Invalid, "catalog %.80q does not exist; the only one is %q: write namespace.table", catalog, ident.Catalog)
+	case schema == "" && strings.ContainsAny(name, "./:*\\"):
+		return ident.Table{}, fault.Newf(fault.Invalid, "%.80q is no table, and a query cannot read files; load them with lake load, then name the table", full)
+	case schema == "":
+		return ident.ParseTable(name)
+	case strings.EqualFold(schema, "information_schema") || strings.EqualFold(schema, "pg_catalog"):
+		return ident.Table{}, fault.Newf(fault.Unsupported, "%.80s is not supported yet; list tables with lake table ls, or with your driver's metadata calls", full)
+	}
+	return ident.NewTable(schema, name)
+}
+
+// table returns the position of t in the statement's tables.
+func (r *resolver) table(t ident.Table) (int, error) {
+	if i, ok := r.index[t]; ok {
+		return i, nil
+	}
+	i := len(r.tables)
+	if i == tablesMax {
+		return 0, fault.Newf(fault.Exhausted, "the statement reads more than %d tables; split it", tablesMax)
+	}
+	scan, ok := r.bindings[t]
+	if r.rename && !ok {
+		return 0, fault.Newf(fault.NotFound, "table %s does not exist; check its name, or list tables with lake table ls", t)
+	}
+	r.index[t] = i
+	r.tables = append(r.tables, planTable{name: t, view: viewPrefix + strconv.Itoa(i), scan: scan})
+	return i, nil
+}
+
+// expressions resolves what an expression, or anything that holds some, refers
+// to.
+func (r *resolver) expressions(v any, in *cteScope, s *scope) error {
+	switch v := v.(type) {
+	case []any:
+		for _, v := range v {
+			if err := r.expressions(v, in, s); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		switch v["class"] {
+		case "COLUMN_REF":
+			if r.rename {
+				s.qualify(v)
+			}
+			return nil
+		case "SUBQUERY":
+			if _, err := r.query(object(object(v["subquery"])["node"]), in, s); err != nil {
+				return err
+			}
+			return r.expressions(v["child"], in, s)
+		case "LAMBDA":
+			return r.expressions(v["expr"], in, &scope{outer: s, lambda: parameters(v["lhs"])})
+		case "STAR":
+			if r.rename {
+				s.qualifyStar(v)
+			}
+		}
+		for _, v := range v {
+			if err := r.expressions(v, in, s); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// parameters returns the names in the left side of a lambda.
+func parameters(v any) []string {
+	var names []string
+	m := object(v)
+	for _, n := range list(m["column_names"]) {
+		names = append(names, text(n))
+	}
+	for _, c := range list(m["children"]) { // (x, i) -> ...
+		names = append(names, parameters(c)...)
+	}
+	return names
+}
+
+// qualify makes ns.t.c and lake.ns.t.c into t.c where ns.t is a table in scope
+// that has no alias.
+func (s *scope) qualify(ref map[string]any) {
+	names := list(ref["column_names"])
+	for o := s; o != nil; o = o.outer {
+		for _, p := range o.lambda {
+			if len(names) > 0 && strings.EqualFold(p, text(names[0])) {
+				return
+			}
+		}
+		for _, rel := range o.relations {
+			if n := rel.qualifier(names); n > 0 {
+				ref["column_names"] = append([]any{rel.alias}, names[n:]...)
+				return
+			}
+		}
+	}
+}
+
+// qualifier returns how many of the leading names say namespace and table of
+// the relation, with a column after them.
+func (rel relation) qualifier(names []any) int {
+	if rel.table == (ident.Table{}) {
+		return 0
+	}
+	want := []string{ident.Catalog, string(rel.table.Namespace), rel.table.Name}
+	for skip := range 2 {
+		if n := len(want) - skip; len(names) > n && foldEqual(want[skip:], names) {
+			return n
+		}
+	}
+	return 0
+}
+
+func foldEqual(want []string, names []any) bool {
+	for i, w := range want {
+		if !strings.EqualFold(w, text(names[i])) {
+			return false
+		}
+	}
+	return true
+}
+
+// qualifyStar does for the columns that a star leaves out or renames what
+// qualify does.
+func (s *scope) qualifyStar(star map[string]any) {
+	var columns []any
+	columns = append(columns, list(star["qualified_exclude_list"])...)
+	for _, e := range list(star["rename_list"]) {
+		columns = append(columns, object(e)["key"])
+	}
+	for _, c := range columns {
+		c := object(c)
+		names := []any{c["schema"], c["table"], c["column"]}
+		if text(c["schema"]) == "" {
+			continue
+		}
+		if text(c["catalog"]) != "" {
+			names = append([]any{c["catalog"]}, names...)
+		}
+		for _, rel := range s.relations {
+			if rel.qualifier(names) > 0 {
+				c["catalog"], c["schema"], c["table"] = "", "", rel.alias
+				break
+			}
+		}
+	}
+}
+
+// rename gives the first columns other names.
+func (rel *relation) rename(names []any) {
+	for i, n := range names {
+		if i < len(rel.columns) {
+			rel.columns[i].name = text(n)
+		}
+	}
+}
+
+func (rel relation) clone() relation {
+	rel.columns = append([]column(nil), rel.columns...)
+	return rel
+}
+
+func (rel relation) withoutOrigins() relation {
+	rel = rel.clone()
+	for i := range rel.columns {
+		rel.columns[i].table = -1
+	}
+	return rel
+}
+
+// String is the table as its author would write it.
+func (t planTable) String() string {
+	if t.name.Namespace == ident.DefaultNamespace {
+		return t.name.Name
+	}
+	return t.name.String()
+}
