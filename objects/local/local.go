@@ -132,7 +132,7 @@ func (s *Store) Delete(ctx context.Context, name string) error {
 // so that a process that may read only one folder can read it. Where the file
 // system cannot link, the object is copied.
 //
-// ceiling: a copy is read and written whole; see Options of the caller's cache.
+// ceiling: a copy takes the disk and the time of a whole object, each time.
 func (s *Store) Link(ctx context.Context, name, path string) error {
 	if err := check(ctx, name); err != nil {
 		return err
@@ -193,7 +193,7 @@ func (s *Store) Sweep(ctx context.Context, before time.Time) (int, error) {
 		}
 		info, err := d.Info()
 		if err != nil || !info.ModTime().Before(before) {
-			return nil //nolint:nilerr // gone already, or still being written
+			return nil // gone already, or still being written
 		}
 		if err := s.root.Remove(p); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err

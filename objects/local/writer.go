@@ -26,10 +26,7 @@ func (s *Store) Create(ctx context.Context, name string) (objects.Writer, error)
 	}
 	dir := path.Dir(name)
 	if err := s.makeDir(dir); err != nil {
-		if errors.Is(err, syscall.ENOTDIR) {
-			return nil, fault.New(fault.Invalid, "an object cannot lie below another object")
-		}
-		return nil, fmt.Errorf("create object: %w", err)
+		return nil, createError(err)
 	}
 	id, err := ident.NewObjectName()
 	if err != nil {
@@ -38,10 +35,19 @@ func (s *Store) Create(ctx context.Context, name string) (objects.Writer, error)
 	temp := path.Join(dir, tempPrefix+id)
 	f, err := s.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
-		return nil, fmt.Errorf("create object: %w", err)
+		return nil, createError(err)
 	}
 	return &writer{s: s, f: f, name: name, temp: temp}, nil
 }
+
+func createError(err error) error {
+	if errors.Is(err, syscall.ENOTDIR) {
+		return fmt.Errorf("create object: %w", errBelowObject)
+	}
+	return fmt.Errorf("create object: %w", err)
+}
+
+var errBelowObject = fault.New(fault.Invalid, "an object cannot lie below another object")
 
 type writer struct {
 	s     *Store
