@@ -66,7 +66,7 @@ func usagef(cmd *cli.Command, format string, args ...any) error {
 }
 
 func command() *cli.Command {
-	return &cli.Command{
+	root := &cli.Command{
 		Name:  "lake",
 		Usage: "a lakehouse for robot-training data in one binary",
 		Description: `Start a lake on this machine, load a file, ask a question:
@@ -77,9 +77,6 @@ func command() *cli.Command {
 		Suggest:         true,
 		HideHelpCommand: true,
 		ExitErrHandler:  func(context.Context, *cli.Command, error) {}, // run decides
-		OnUsageError: func(_ context.Context, cmd *cli.Command, err error, _ bool) error {
-			return usagef(cmd, "%v", err)
-		},
 		Action: func(_ context.Context, cmd *cli.Command) error {
 			if cmd.Args().Present() {
 				return usagef(cmd, "there is no command %q", cmd.Args().First())
@@ -89,6 +86,26 @@ func command() *cli.Command {
 		Commands: []*cli.Command{
 			devCommand(), serveCommand(), loadCommand(), sqlCommand(), tableCommand(), configCommand(), versionCommand(),
 		},
+	}
+	strict(root)
+	return root
+}
+
+// strict makes a command and those below it refuse what they do not know.
+func strict(cmd *cli.Command) {
+	cmd.OnUsageError = func(_ context.Context, cmd *cli.Command, err error, _ bool) error {
+		return usagef(cmd, "%v", err)
+	}
+	if cmd.Action == nil {
+		cmd.Action = func(_ context.Context, cmd *cli.Command) error {
+			if cmd.Args().Present() {
+				return usagef(cmd, "there is no command %q", cmd.Args().First())
+			}
+			return cli.ShowSubcommandHelp(cmd)
+		}
+	}
+	for _, sub := range cmd.Commands {
+		strict(sub)
 	}
 }
 

@@ -240,8 +240,8 @@ type inputFile struct {
 
 var errChanged = fault.New(fault.Conflict, "a file changed while it was loaded; nothing was loaded: load it again when it is complete")
 
-func openInput(ctx context.Context, names []string) (in *input, err error) {
-	in = &input{}
+func openInput(ctx context.Context, names []string) (_ *input, err error) {
+	in := &input{}
 	defer func() {
 		if err != nil {
 			in.close()

@@ -19,9 +19,16 @@ type Fault struct {
 	Crash bool // every call after it fails too, as in a process that is gone
 }
 
+// Hooked is a Store that sends every outside call through Hit, which decides
+// whether the call takes effect and what its caller hears.
+type Hooked struct {
+	objects.Store
+	Hit func(do func() error) error
+}
+
 // Faulty is a Store of which one outside call goes wrong.
 type Faulty struct {
-	objects.Store
+	Hooked
 	fault Fault
 
 	mu    sync.Mutex
@@ -30,7 +37,11 @@ type Faulty struct {
 }
 
 // NewFaulty returns a store that breaks one call to s.
-func NewFaulty(s objects.Store, f Fault) *Faulty { return &Faulty{Store: s, fault: f} }
+func NewFaulty(s objects.Store, f Fault) *Faulty {
+	out := &Faulty{fault: f}
+	out.Hooked = Hooked{s, out.hit}
+	return out
+}
 
 // Fired reports whether the call was reached.
 func (f *Faulty) Fired() bool {
@@ -60,30 +71,30 @@ func (f *Faulty) hit(do func() error) error {
 }
 
 // Create implements objects.Store.
-func (f *Faulty) Create(ctx context.Context, name string) (w objects.Writer, err error) {
-	err = f.hit(func() error { w, err = f.Store.Create(ctx, name); return err })
+func (f Hooked) Create(ctx context.Context, name string) (w objects.Writer, err error) {
+	err = f.Hit(func() error { w, err = f.Store.Create(ctx, name); return err })
 	if err != nil {
 		if w != nil {
 			w.Abort()
 		}
 		return nil, err
 	}
-	return &faultyWriter{w, f}, nil
+	return &hookedWriter{w, f}, nil
 }
 
-type faultyWriter struct {
+type hookedWriter struct {
 	objects.Writer
-	f *Faulty
+	f Hooked
 }
 
-func (w *faultyWriter) Commit(ctx context.Context) (info objects.Info, err error) {
-	err = w.f.hit(func() error { info, err = w.Writer.Commit(ctx); return err })
+func (w *hookedWriter) Commit(ctx context.Context) (info objects.Info, err error) {
+	err = w.f.Hit(func() error { info, err = w.Writer.Commit(ctx); return err })
 	return info, err
 }
 
 // Open implements objects.Store.
-func (f *Faulty) Open(ctx context.Context, name string) (r objects.Reader, err error) {
-	err = f.hit(func() error { r, err = f.Store.Open(ctx, name); return err })
+func (f Hooked) Open(ctx context.Context, name string) (r objects.Reader, err error) {
+	err = f.Hit(func() error { r, err = f.Store.Open(ctx, name); return err })
 	if err != nil && r != nil {
 		_ = r.Close()
 		r = nil
@@ -92,14 +103,14 @@ func (f *Faulty) Open(ctx context.Context, name string) (r objects.Reader, err e
 }
 
 // Stat implements objects.Store.
-func (f *Faulty) Stat(ctx context.Context, name string) (info objects.Info, err error) {
-	err = f.hit(func() error { info, err = f.Store.Stat(ctx, name); return err })
+func (f Hooked) Stat(ctx context.Context, name string) (info objects.Info, err error) {
+	err = f.Hit(func() error { info, err = f.Store.Stat(ctx, name); return err })
 	return info, err
 }
 
 // List implements objects.Store.
-func (f *Faulty) List(ctx context.Context, prefix, after string, limit int) (out []objects.Info, err error) {
-	err = f.hit(func() error { out, err = f.Store.List(ctx, prefix, after, limit); return err })
+func (f Hooked) List(ctx context.Context, prefix, after string, limit int) (out []objects.Info, err error) {
+	err = f.Hit(func() error { out, err = f.Store.List(ctx, prefix, after, limit); return err })
 	if err != nil {
 		out = nil
 	}
@@ -107,6 +118,6 @@ func (f *Faulty) List(ctx context.Context, prefix, after string, limit int) (out
 }
 
 // Delete implements objects.Store.
-func (f *Faulty) Delete(ctx context.Context, name string) error {
-	return f.hit(func() error { return f.Store.Delete(ctx, name) })
+func (f Hooked) Delete(ctx context.Context, name string) error {
+	return f.Hit(func() error { return f.Store.Delete(ctx, name) })
 }
