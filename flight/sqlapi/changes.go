@@ -15,27 +15,44 @@ import (
 // they are.
 func (s *Server) DoAction(a *arrowflight.Action, stream arrowflight.FlightService_DoActionServer) error {
 	switch a.GetType() {
-	case wire.GetTable, wire.ListTables, wire.StageAppend:
+	case wire.GetTable, wire.ListTables, wire.GetRoot:
 		return s.meta.Forward(stream.Context(), a, stream.Send)
+	case wire.StageAppend:
+		return s.meta.Forward(stream.Context(), a, func(r *arrowflight.Result) error {
+			var target wirepb.StageTarget
+			if err := wire.Decode(r.GetBody(), &target); err != nil {
+				return err
+			}
+			if target.GetDone() == nil {
+				return stream.Send(r)
+			}
+			// An acknowledgement of rows that this replica may not have seen.
+			return s.acknowledge(target.GetTable(), r, stream.Send)
+		})
 	case wire.CreateTable:
 		return s.meta.Forward(stream.Context(), a, func(r *arrowflight.Result) error {
 			var made wirepb.TableCreated
 			if err := wire.Decode(r.GetBody(), &made); err != nil {
 				return err
 			}
-			t, err := ident.NewTable(made.GetTable().GetNamespace(), made.GetTable().GetName())
-			if err != nil {
-				return err
-			}
-			// Before the client hears of it, so that it can read it at once.
-			s.catalog.Invalidate(t)
-			return stream.Send(r)
+			return s.acknowledge(made.GetTable(), r, stream.Send)
 		})
 	}
 	if len(a.GetType()) > 64 {
 		return unsupported("that action")
 	}
 	return unsupported("action " + a.GetType())
+}
+
+// acknowledge hands on the answer to a change of a table, which is looked up
+// anew from then on: who hears of a change can read it at once.
+func (s *Server) acknowledge(p *wirepb.Table, r *arrowflight.Result, send func(*arrowflight.Result) error) error {
+	t, err := ident.NewTable(p.GetNamespace(), p.GetName())
+	if err != nil {
+		return err
+	}
+	s.catalog.Invalidate(t)
+	return send(r)
 }
 
 // DoPut implements the Flight service: appends of staged files go to Metasrv
@@ -56,6 +73,8 @@ func (s *Server) DoPut(stream arrowflight.FlightService_DoPutServer) error {
 	if err != nil {
 		return err
 	}
+	// Also without an answer: the change may have been made.
+	defer s.catalog.Invalidate(t)
 	return s.meta.ForwardPut(stream.Context(), first, stream.Recv, func(r *arrowflight.PutResult) error {
 		s.catalog.Invalidate(t)
 		return stream.Send(r)

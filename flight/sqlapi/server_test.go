@@ -112,6 +112,7 @@ type lake struct {
 	objs   objects.Store
 	exec   *counting
 	client flightgen.FlightServiceClient
+	meta   *authority.Authority
 	sql    *flightsql.Client
 	now    atomic.Int64 // nanoseconds added to the clock that tickets see
 }
@@ -145,6 +146,7 @@ func open(t *testing.T) *lake {
 	l := &lake{objs: objectsmem.New(), exec: &counting{}}
 	engines := []engine.Engine{delta.New(l.objs, delta.Options{Version: "test"})}
 	a := authority.New(metamem.New(), engines, authority.Options{})
+	l.meta = a
 	meta := control.NewClient(serve(t, control.NewServer(a, control.Options{Tenant: ident.DevTenant, Root: "file:///lake", Lake: "id"})))
 	cache, err := catalog.New(meta, catalog.Options{TTL: time.Hour})
 	if err != nil {
@@ -306,6 +308,42 @@ func TestTicketReadsTheSnapshotThatWasPlanned(t *testing.T) {
 	}
 	if sent := l.exec.released.Load(); sent != 6 {
 		t.Errorf("%d messages were released, want 6: a schema and a batch for each answer", sent)
+	}
+}
+
+// A writer whose answer was lost asks again and hears that its rows are there:
+// it must see them, although this replica did not bring that answer before.
+func TestAcknowledgedReplayIsSeenAtOnce(t *testing.T) {
+	l := open(t)
+	table := l.create(t, "demo.flights")
+	count := func() int64 {
+		n, err := l.get(t, l.info(t, "SELECT count(*) FROM demo.flights").GetEndpoint()[0].GetTicket())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if n := count(); n != 0 {
+		t.Fatalf("%d rows", n)
+	}
+	op, _ := ident.NewOperation()
+	_, err := l.meta.Append(t.Context(), authority.AppendRequest{
+		Tenant: ident.DevTenant, Table: ident.Table{Namespace: "demo", Name: "flights"},
+		Incarnation: ident.Incarnation(table.GetIncarnation()), Operation: op, Manifest: l.stage(t, table, 10),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := count(); n != 0 {
+		t.Fatalf("the cache of this test was to be stale: %d rows", n)
+	}
+	var target wirepb.StageTarget
+	req := &wirepb.StageAppend{Table: "demo.flights", Operation: op.String(), Digest: make([]byte, 32)}
+	if err := l.action(t, wire.StageAppend, req, &target); err != nil || target.GetDone().GetRows() != 10 {
+		t.Fatalf("%v, %v", &target, err)
+	}
+	if n := count(); n != 10 {
+		t.Errorf("%d rows after the acknowledgement, want 10", n)
 	}
 }
 
