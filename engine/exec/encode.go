@@ -143,40 +143,72 @@ func (e *encoder) run(s *stream) error {
 
 // send writes a batch as one message, or as several if it would be too large.
 func (e *encoder) send(b arrow.RecordBatch) error {
-	out, err := e.columns.convert(b)
-	switch {
-	case errors.Is(err, errDictionaryFull) && b.NumRows() > 1:
-		return e.halves(b)
-	case err != nil:
-		return err
-	}
-	defer out.Release()
-	size, err := encodedBytes(out)
+	size, err := encodedBytes(b)
 	if err != nil {
 		return err
 	}
 	if size > messageBytesMax && b.NumRows() > 1 {
-		return e.halves(b)
+		return e.split(b, int64(size/messageBytesMax)+1)
+	}
+	out, err := e.columns.convert(b)
+	if errors.Is(err, errDictionaryFull) && b.NumRows() > 1 {
+		return e.split(b, 2)
+	}
+	if err != nil {
+		return err
+	}
+	defer out.Release()
+	if size, err = encodedBytes(out); err != nil {
+		return err
+	}
+	if size > messageBytesMax && b.NumRows() > 1 {
+		return e.split(b, 2)
 	}
 	if size > rowBytesMax {
 		return rowTooLarge(out, size)
 	}
-	e.sending = out.NumRows()
 	e.rows += out.NumRows()
+	e.sending = out.NumRows()
 	return e.ipc.Write(out)
 }
 
-func (e *encoder) halves(b arrow.RecordBatch) error {
-	mid := b.NumRows() / 2
-	for _, half := range [][2]int64{{0, mid}, {mid, b.NumRows()}} {
-		s := b.NewSlice(half[0], half[1])
-		err := e.send(s)
-		s.Release()
+// split sends a batch in parts of about the same number of rows.
+func (e *encoder) split(b arrow.RecordBatch, parts int64) error {
+	step := max(1, (b.NumRows()+parts-1)/parts)
+	for at := int64(0); at < b.NumRows(); at += step {
+		part, err := cut(b, at, min(at+step, b.NumRows()))
+		if err != nil {
+			return err
+		}
+		err = e.send(part)
+		part.Release()
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// cut copies rows, so that the part holds no others in its buffers.
+func cut(b arrow.RecordBatch, from, to int64) (arrow.RecordBatch, error) {
+	columns := make([]arrow.Array, b.NumCols())
+	defer func() {
+		for _, a := range columns {
+			if a != nil {
+				a.Release()
+			}
+		}
+	}()
+	for i, c := range b.Columns() {
+		s := array.NewSlice(c, from, to)
+		var err error
+		columns[i], err = compact(s)
+		s.Release()
+		if err != nil {
+			return nil, fmt.Errorf("cut a batch: %w", err)
+		}
+	}
+	return array.NewRecordBatch(b.Schema(), columns, to-from), nil
 }
 
 // encodedBytes is the size of a batch's body. It costs a walk over the

@@ -3,7 +3,6 @@ package exec_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -159,7 +158,7 @@ func collect(ctx context.Context, r engine.Rows) (result, error) {
 		res.batches = append(res.batches, b)
 		res.rows += b.NumRows()
 	}
-	if err := rd.Err(); err != nil && !errors.Is(err, io.EOF) {
+	if err := rd.Err(); err != nil && err != io.EOF {
 		return res, err
 	}
 	return res, nil

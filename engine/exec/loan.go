@@ -128,7 +128,8 @@ var (
 	errCut      = fault.New(fault.Internal, "stream lost, not resumable: the query's worker died after it had given rows; those are not the whole result")
 )
 
-// lost accounts for a worker that is dead or must die.
+// lost accounts for a worker that is dead or must die. Its errors do not wrap
+// the cause, which may be io.EOF: to callers that is the end of a whole result.
 func (l *loan) lost(why error, lost *lostError) error {
 	if errors.Is(lost.cause, errProtocol) {
 		l.c.kill()
@@ -137,22 +138,22 @@ func (l *loan) lost(why error, lost *lostError) error {
 	death := l.c.death(lost.cause)
 	l.p.drop(l.c)
 	if why != nil {
-		return fmt.Errorf("%w: %w", l.p.over(why), death)
+		return fmt.Errorf("%w: %v", l.p.over(why), death)
 	}
 	l.p.mu.Lock()
 	closed := l.p.closed
 	l.p.mu.Unlock()
 	if closed {
-		return fmt.Errorf("%w: %w", ErrClosed, death)
+		return fmt.Errorf("%w: %v", ErrClosed, death)
 	}
 	if !asked {
 		l.p.quarantine.add(l.sql, time.Now())
 	}
 	l.p.log.Error("statement lost its worker", "error", death, "sent", l.sent)
 	if l.sent {
-		return fmt.Errorf("%w: %w", errCut, death)
+		return fmt.Errorf("%w: %v", errCut, death)
 	}
-	return fmt.Errorf("%w: %w", errDied, death)
+	return fmt.Errorf("%w: %v", errDied, death)
 }
 
 // parse returns the statement's tree, which has passed the gate.

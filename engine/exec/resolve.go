@@ -24,9 +24,10 @@ const (
 
 // A plan is a tree whose tables are named as the worker's views.
 type plan struct {
-	tree   map[string]any
-	tables []planTable
-	output relation
+	tree    map[string]any
+	tables  []planTable
+	aliases map[string]string // generated aliases, and the caller's names
+	output  relation
 }
 
 // A planTable is one table of a statement.
@@ -53,7 +54,7 @@ func (t *tree) tables() ([]ident.Table, error) {
 // resolve renames the tree's tables and follows columns to them. The tree
 // belongs to the plan afterwards.
 func (t *tree) resolve(bindings []engine.Binding) (*plan, error) {
-	r := resolver{index: map[ident.Table]int{}, bindings: map[ident.Table]engine.Scan{}, rename: true}
+	r := resolver{index: map[ident.Table]int{}, bindings: map[ident.Table]engine.Scan{}, aliases: map[string]string{}, rename: true}
 	for _, b := range bindings {
 		r.bindings[b.Table] = b.Scan
 	}
@@ -61,7 +62,7 @@ func (t *tree) resolve(bindings []engine.Binding) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &plan{tree: t.root, tables: r.tables, output: out}, nil
+	return &plan{tree: t.root, tables: r.tables, aliases: r.aliases, output: out}, nil
 }
 
 // A resolver finds out what the names in a gated tree mean.
@@ -70,7 +71,8 @@ type resolver struct {
 	bindings map[ident.Table]engine.Scan
 	tables   []planTable
 	index    map[ident.Table]int // into tables
-	aliases  int                 // generated
+	aliases  map[string]string   // see plan
+	views    map[string]bool     // instead of tables: only these, by their names
 }
 
 // A relation is a named set of columns.
@@ -253,6 +255,12 @@ func (r *resolver) base(ref map[string]any, in *cteScope, s *scope) (relation, e
 			return rel, nil
 		}
 	}
+	if r.views != nil {
+		if catalog != viewCatalog || schema != viewSchema || !r.views[name] {
+			return relation{}, unknown("table", name)
+		}
+		return relation{}, nil
+	}
 	t, err := tableName(catalog, schema, name)
 	if err != nil {
 		return relation{}, err
@@ -266,8 +274,7 @@ func (r *resolver) base(ref map[string]any, in *cteScope, s *scope) (relation, e
 		rel.table, rel.alias = t, name
 		for _, other := range s.relations {
 			if strings.EqualFold(other.alias, name) {
-				r.aliases++ // two namespaces may hold tables of one name
-				rel.alias = viewPrefix + "as_" + strconv.Itoa(r.aliases)
+				rel.alias = r.newAlias(t) // two namespaces may hold tables of one name
 			}
 		}
 	}
@@ -280,6 +287,15 @@ func (r *resolver) base(ref map[string]any, in *cteScope, s *scope) (relation, e
 	}
 	ref["catalog_name"], ref["schema_name"], ref["table_name"], ref["alias"] = viewCatalog, viewSchema, r.tables[i].view, rel.alias
 	return rel, nil
+}
+
+func (r *resolver) newAlias(t ident.Table) string {
+	if r.aliases == nil {
+		return t.Name
+	}
+	a := viewPrefix + "as_" + strconv.Itoa(len(r.aliases))
+	r.aliases[a] = planTable{name: t}.String()
+	return a
 }
 
 // tableName makes a table of the parts of a name in a statement.

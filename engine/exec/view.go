@@ -17,7 +17,7 @@ type form struct {
 	arrow arrow.DataType // what the engine hands over for it
 }
 
-// engineZone is what the engine calls UTC.
+// engineZone is what the engine may call UTC.
 const engineZone = "Etc/UTC"
 
 // formOf chooses the engine's type for a column: the exact one where the
@@ -116,7 +116,7 @@ func timestampType(t *arrow.TimestampType, stored arrow.DataType) (string, arrow
 	case stored.ID() == arrow.INT64: // below the top level, where no expression can turn it
 		return "BIGINT", arrow.PrimitiveTypes.Int64, true
 	case t.TimeZone != "":
-		return "TIMESTAMP WITH TIME ZONE", &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: engineZone}, t.Unit != arrow.Nanosecond
+		return "TIMESTAMP WITH TIME ZONE", &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}, t.Unit != arrow.Nanosecond
 	}
 	names := [...]string{arrow.Second: "TIMESTAMP_S", arrow.Millisecond: "TIMESTAMP_MS", arrow.Microsecond: "TIMESTAMP", arrow.Nanosecond: "TIMESTAMP_NS"}
 	return names[t.Unit], t, true

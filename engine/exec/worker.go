@@ -224,7 +224,7 @@ func (w *worker) statement(r request, c *conn, st statement) (f fin, err error) 
 	if err != nil {
 		return fin{}, err
 	}
-	again, err := w.regate(c, sql, st)
+	again, err := c.regate(sql, st.Views)
 	if err != nil {
 		return fin{}, err
 	}
@@ -257,20 +257,6 @@ func (w *worker) statement(r request, c *conn, st statement) (f fin, err error) 
 	err = w.cause(r.id, e.run(s))
 	return fin{Rows: e.rows, Batches: e.batches}, err
 }
-
-// regate puts the text that is about to be bound through the gate once more:
-// what runs has been read by it, not only what the text was made from.
-func (w *worker) regate(c *conn, sql string, st statement) (json.RawMessage, error) {
-	tree, err := c.parse(sql)
-	if err != nil {
-		return nil, err
-	}
-	return json.RawMessage(tree), nil
-}
-
-// relocate turns the position in an error of the regenerated text into one of
-// the caller's text.
-func relocate(err error, again, tree json.RawMessage) error { return err }
 
 func (w *worker) begin(id uint32) {
 	w.mu.Lock()
@@ -332,12 +318,4 @@ func (w *worker) reopen() error {
 		w.inst = &instance{}
 	}
 	return err
-}
-
-// asFailure is what FIN says of an error.
-func asFailure(err error) *failure {
-	if f, ok := errors.AsType[*failure](err); ok {
-		return f
-	}
-	return &failure{Class: "Worker", Message: err.Error(), Position: -1}
 }
