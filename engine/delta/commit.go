@@ -38,6 +38,15 @@ func (t *table) Commit(ctx context.Context, base ident.Version, op engine.Op, m 
 	if err := checkAppendable(s.protocol, s.metaData, s.fields); err != nil {
 		return 0, fmt.Errorf("commit after version %d of %s: %w", base, t.at, err)
 	}
+	names := make(map[string]bool, len(m.Files))
+	for _, f := range m.Files {
+		names[f.Name] = true
+	}
+	for _, f := range s.files {
+		if names[f.file.Name] {
+			return 0, fmt.Errorf("commit after version %d of %s: %w", base, t.at, inTable(f.file.Name))
+		}
+	}
 	if err := t.checkFiles(ctx, m); err != nil {
 		return 0, fmt.Errorf("commit to %s: %w", t.at, err)
 	}
@@ -60,10 +69,21 @@ func (t *table) Commit(ctx context.Context, base ident.Version, op engine.Op, m 
 		case won.metaData != nil || won.protocol != nil:
 			return 0, fmt.Errorf("commit version %d of %s: %w", v, t.at, engine.ErrForeign)
 		}
+		for _, a := range won.files {
+			if a.Add != nil && names[a.Add.Path] { // our names need no encoding
+				return 0, fmt.Errorf("commit version %d of %s: %w", v, t.at, inTable(a.Add.Path))
+			}
+		}
 		after = max(after, won.info.Timestamp)
 	}
 	return 0, fmt.Errorf("commit to %s: %w", t.at,
 		fault.Newf(fault.Conflict, "%d other commits came first; try again from the newest version", commitRacesMax))
+}
+
+// inTable refuses to add a file that the table has: its rows would not be there
+// twice, but the commit would be acknowledged.
+func inTable(name string) error {
+	return fault.Newf(fault.Invalid, "the staged file %q is in the table already; stage the rows again for another operation", name)
 }
 
 // adds returns the actions of a manifest.

@@ -48,8 +48,9 @@ func newLayout(schema *arrow.Schema, version string) (*layout, error) {
 		l.first = append(l.first, l.leaves)
 		l.leaves += countLeaves(s.Type)
 	}
-	l.props = parquet.NewWriterProperties(
-		parquet.WithCreatedBy("lake version "+version),
+	arrowSchema := arrow.NewSchema(l.stored, nil)
+	props := []parquet.WriterProperty{
+		parquet.WithCreatedBy("lake version " + version),
 		parquet.WithVersion(parquet.V2_LATEST),
 		parquet.WithDataPageVersion(parquet.DataPageV1),
 		parquet.WithCompression(compress.Codecs.Zstd),
@@ -58,12 +59,17 @@ func newLayout(schema *arrow.Schema, version string) (*layout, error) {
 		parquet.WithStoreDecimalAsInteger(true),
 		parquet.WithMaxRowGroupLength(math.MaxInt64), // Stage ends row groups
 		parquet.WithBatchSize(levelsMax),
-	)
-	var err error
-	l.schema, err = pqarrow.ToParquet(arrow.NewSchema(l.stored, nil), l.props, pqarrow.DefaultWriterProps())
+	}
+	shape, err := pqarrow.ToParquet(arrowSchema, parquet.NewWriterProperties(props...), pqarrow.DefaultWriterProps())
 	if err != nil {
 		return nil, fmt.Errorf("lay out a data file: %w", err)
 	}
+	for i := range shape.NumColumns() {
+		// A dictionary that saves nothing is given up after the first rows,
+		// not when it has grown to its bound.
+		props = append(props, parquet.WithDictionaryCostFallbackFor(shape.Column(i).Path(), true))
+	}
+	l.schema, l.props = shape, parquet.NewWriterProperties(props...)
 	if l.schema.NumColumns() != l.leaves {
 		return nil, fmt.Errorf("lay out a data file: %d leaf columns where %d were expected", l.schema.NumColumns(), l.leaves)
 	}

@@ -51,7 +51,7 @@ func (s *shredder) plain(ctx context.Context, arr arrow.Array, stored arrow.Data
 // retype gives an array another type of the same layout.
 func retype(a arrow.Array, t arrow.DataType) arrow.Array {
 	d := a.Data()
-	data := array.NewData(t, d.Len(), d.Buffers(), nil, a.NullN(), d.Offset())
+	data := array.NewData(t, d.Len(), d.Buffers(), d.Children(), a.NullN(), d.Offset())
 	defer data.Release()
 	return array.MakeFromData(data)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/lakeward/lake/engine"
 	"github.com/lakeward/lake/fault"
 )
 
@@ -213,9 +214,13 @@ func (p *parquetFile) column(r *pqarrow.ColumnReader, i int, n int64) (arrow.Arr
 			return nil, unreadable(err)
 		}
 	}
-	if int64(out.Len()) != n || !arrow.TypeEqual(out.DataType(), f.Type) {
+	if int64(out.Len()) != n || !engine.SameType(out.DataType(), f.Type) {
 		defer out.Release()
 		return nil, unreadable(fmt.Sprintf("column %q has %d values of %s where %d of %s were expected", f.Name, out.Len(), out.DataType(), n, f.Type))
+	}
+	if !arrow.TypeEqual(out.DataType(), f.Type) { // field ids of large lists
+		defer out.Release()
+		return retype(out, f.Type), nil
 	}
 	return out, nil
 }
