@@ -289,21 +289,25 @@ func TestE2EFileToAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rs := deltaRS(t, filepath.Join(dir, table.Location))
-	if rs.Version != 1 || rs.Rows != loaded.Rows {
-		t.Errorf("delta-rs finds version %d with %d rows", rs.Version, rs.Rows)
-	}
-	if at0 := deltaRS(t, filepath.Join(dir, table.Location), "--version", "0"); at0.Rows != 0 {
-		t.Errorf("delta-rs finds %d rows in version 0", at0.Rows)
-	}
-	const question = "SELECT origin, count(*) AS n, sum(delay)::BIGINT AS late, max(date) AS latest FROM %s GROUP BY origin ORDER BY n DESC, origin LIMIT 20"
-	want := output(t, python(t), "-c", `
+	t.Run("delta-rs reads the same folder", func(t *testing.T) {
+		rs := deltaRS(t, filepath.Join(dir, table.Location))
+		if rs.Version != 1 || rs.Rows != loaded.Rows {
+			t.Errorf("delta-rs finds version %d with %d rows", rs.Version, rs.Rows)
+		}
+		if at0 := deltaRS(t, filepath.Join(dir, table.Location), "--version", "0"); at0.Rows != 0 {
+			t.Errorf("delta-rs finds %d rows in version 0", at0.Rows)
+		}
+	})
+	t.Run("DuckDB on the file answers the same", func(t *testing.T) {
+		const question = "SELECT origin, count(*) AS n, sum(delay)::BIGINT AS late, max(date) AS latest FROM %s GROUP BY origin ORDER BY n DESC, origin LIMIT 20"
+		want := output(t, python(t), "-c", `
 import duckdb, sys
 duckdb.sql(sys.argv[1]).write_csv('/dev/stdout')`, fmt.Sprintf(question, "'"+sample+"'"))
-	got := mustLake(t, "sql", "--dir", dir, "--format", "csv", "-q", fmt.Sprintf(question, "demo.flights"))
-	if got != string(want) {
-		t.Errorf("lake answers\n%s\nDuckDB on the file\n%s", got, want)
-	}
+		got := mustLake(t, "sql", "--dir", dir, "--format", "csv", "-q", fmt.Sprintf(question, "demo.flights"))
+		if got != string(want) {
+			t.Errorf("lake answers\n%s\nDuckDB on the file\n%s", got, want)
+		}
+	})
 
 	// Types come back as they were in the file, large strings too.
 	rows, err := c.Query(t.Context(), "SELECT * FROM demo.flights LIMIT 1")
@@ -420,9 +424,11 @@ func TestE2EKillDuringLoads(t *testing.T) {
 	if n := int64Of(t, c, copiesOf); n != 0 {
 		t.Errorf("%d rows are not there exactly %d times", n, rounds+1)
 	}
-	if rs := deltaRS(t, filepath.Join(dir, table.Location)); rs.Rows != want || rs.Version != rounds+1 {
-		t.Errorf("delta-rs finds version %d with %d rows, want %d with %d", rs.Version, rs.Rows, rounds+1, want)
-	}
+	t.Run("delta-rs agrees", func(t *testing.T) {
+		if rs := deltaRS(t, filepath.Join(dir, table.Location)); rs.Rows != want || rs.Version != rounds+1 {
+			t.Errorf("delta-rs finds version %d with %d rows, want %d with %d", rs.Version, rs.Rows, rounds+1, want)
+		}
+	})
 	s.stop()
 	s.noDeaths()
 }
