@@ -37,7 +37,7 @@ func newConverter(result *arrow.Schema, st statement) (converter, error) {
 	c := converter{columns: make([]recast, result.NumFields())}
 	fields := make([]arrow.Field, result.NumFields())
 	for i, f := range result.Fields() {
-		fields[i] = arrow.Field{Name: f.Name, Type: inUTC(f.Type), Nullable: true, Metadata: f.Metadata}
+		fields[i] = arrow.Field{Name: st.Spelling.name(f.Name), Type: inUTC(f.Type), Nullable: true, Metadata: f.Metadata}
 		if origins != nil && origins[i] >= 0 && engine.SameType(fields[i].Type, stored.Field(origins[i]).Type) {
 			to := exact.Field(origins[i])
 			if conv, ok := recastTo(f.Type, to.Type); ok {

@@ -437,8 +437,20 @@ func (g *gate) typeName(v any) error {
 	return g.object(info, "type", "type", typeShapes, commonType)
 }
 
-// value checks a constant: a scalar, or one that is written in scalar pieces,
-// such as a 128-bit integer or an interval.
+// pieces checks what a constant is made of: a scalar, scalar pieces as in a
+// 128-bit integer or an interval, or other constants.
+func (g *gate) pieces(v any) error {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return g.part(scalar, "value", v)
+	}
+	if children, ok := m["children"]; ok && len(m) == 1 {
+		return each("children", children, g.value)
+	}
+	return g.flat("value", m)
+}
+
+// value checks a constant.
 func (g *gate) value(v any) error {
 	m, ok := v.(map[string]any)
 	if !ok {
@@ -452,11 +464,7 @@ func (g *gate) value(v any) error {
 		case "is_null":
 			err = g.part(scalar, k, v)
 		case "value":
-			if pieces, ok := v.(map[string]any); ok {
-				err = g.flat(k, pieces)
-			} else {
-				err = g.part(scalar, k, v)
-			}
+			err = g.pieces(v)
 		default:
 			err = unknown("in a constant", k)
 		}

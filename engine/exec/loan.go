@@ -182,7 +182,7 @@ func (l *loan) statement(ctx context.Context, files bool) (statement, error) {
 	if err != nil {
 		return statement{}, err
 	}
-	st := statement{Tree: tree}
+	st := statement{Tree: tree, Spelling: l.plan.spelling}
 	st.Origins, st.Exact, st.Engine = l.plan.origins()
 	for i := range l.plan.tables {
 		t := &l.plan.tables[i]

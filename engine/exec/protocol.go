@@ -56,6 +56,8 @@ type statement struct {
 	Origins []int
 	Exact   []byte // IPC schema: the registered fields
 	Engine  []byte // IPC schema: what the engine makes of them
+
+	Spelling spelling
 }
 
 // A view stands for one table.

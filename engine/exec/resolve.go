@@ -28,6 +28,8 @@ type plan struct {
 	tables  []planTable
 	aliases map[string]string // generated aliases, and the caller's names
 	output  relation
+
+	spelling spelling
 }
 
 // A planTable is one table of a statement.
@@ -62,7 +64,7 @@ func (t *tree) resolve(bindings []engine.Binding) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &plan{tree: t.root, tables: r.tables, aliases: r.aliases, output: out}, nil
+	return &plan{tree: t.root, tables: r.tables, aliases: r.aliases, output: out, spelling: respell(t.sql, t.node)}, nil
 }
 
 // A resolver finds out what the names in a gated tree mean.

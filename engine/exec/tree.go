@@ -14,6 +14,7 @@ import (
 // A tree is a statement as the engine's parser wrote it in JSON: objects,
 // lists, texts, json.Numbers, booleans and nils.
 type tree struct {
+	sql  string
 	root map[string]any // what the parser reads back
 	node map[string]any // the statement's query node
 }
@@ -35,7 +36,7 @@ func readTree(sql string, b []byte) (*tree, error) {
 func decodeTree(sql string, b []byte) (*tree, error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber() // positions and 128-bit values do not fit a float
-	t := &tree{}
+	t := &tree{sql: sql}
 	if err := d.Decode(&t.root); err != nil {
 		return nil, fmt.Errorf("%w: the parser's tree: %w", errProtocol, err)
 	}
