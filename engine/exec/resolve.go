@@ -1,6 +1,10 @@
 package exec
 
 import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,6 +39,7 @@ type plan struct {
 // A planTable is one table of a statement.
 type planTable struct {
 	name  ident.Table
+	at    int64 // where the text has it
 	view  string
 	scan  engine.Scan
 	paths []string // of its files, once placed
@@ -46,6 +51,7 @@ func (t *tree) tables() ([]ident.Table, error) {
 	if _, err := r.query(t.node, nil, nil); err != nil {
 		return nil, err
 	}
+	slices.SortStableFunc(r.tables, func(a, b planTable) int { return cmp.Compare(a.at, b.at) })
 	names := make([]ident.Table, len(r.tables))
 	for i, t := range r.tables {
 		names[i] = t.name
@@ -267,7 +273,8 @@ func (r *resolver) base(ref map[string]any, in *cteScope, s *scope) (relation, e
 	if err != nil {
 		return relation{}, err
 	}
-	i, err := r.table(t)
+	at, _ := ref[locationKey].(json.Number)
+	i, err := r.table(t, at)
 	if err != nil {
 		return relation{}, err
 	}
@@ -321,9 +328,12 @@ func tableName(catalog, schema, name string) (ident.Table, error) {
 	return ident.NewTable(schema, name)
 }
 
-// table returns the position of t in the statement's tables.
-func (r *resolver) table(t ident.Table) (int, error) {
+// table returns the position of t, which the text has at, in the statement's
+// tables.
+func (r *resolver) table(t ident.Table, at json.Number) (int, error) {
+	position, _ := at.Int64() // one that does not fit is the greatest
 	if i, ok := r.index[t]; ok {
+		r.tables[i].at = min(r.tables[i].at, position)
 		return i, nil
 	}
 	i := len(r.tables)
@@ -335,7 +345,7 @@ func (r *resolver) table(t ident.Table) (int, error) {
 		return 0, fault.Newf(fault.NotFound, "table %s does not exist; check its name, or list tables with lake table ls", t)
 	}
 	r.index[t] = i
-	r.tables = append(r.tables, planTable{name: t, view: viewPrefix + strconv.Itoa(i), scan: scan})
+	r.tables = append(r.tables, planTable{name: t, at: position, view: viewPrefix + strconv.Itoa(i), scan: scan})
 	return i, nil
 }
 
@@ -368,8 +378,8 @@ func (r *resolver) expressions(v any, in *cteScope, s *scope) error {
 				s.qualifyStar(v)
 			}
 		}
-		for _, v := range v {
-			if err := r.expressions(v, in, s); err != nil {
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			if err := r.expressions(v[k], in, s); err != nil {
 				return err
 			}
 		}
