@@ -19,6 +19,8 @@ E2E_BUDGET ?= 10m
 FUZZTIME ?= 30s
 
 GO_TEST := go run .ci/slowest.go
+# Tests find the Python with the clients that others wrote by this variable.
+WITH_CLIENTS = LAKE_PYTHON=$$(.ci/venv); export LAKE_PYTHON;
 # Written Go files; generated ones are as their generator makes them.
 GO_FILES = git ls-files --cached --others --exclude-standard -- '*.go' ':!*.pb.go'
 # Packages that link no C: the race detector sees all of them.
@@ -44,18 +46,19 @@ check: ## style, vulnerabilities, licences, generated code, all fast tests, race
 	@.ci/timed lint $(MAKE) lint
 	@.ci/timed generated .ci/generate --check
 	@.ci/timed licences $(MAKE) licences
-	@.ci/timed tests $(GO_TEST) -budget $(CHECK_BUDGET) -- -skip '^TestE2E' ./...
+	@.ci/timed clients .ci/venv
+	@$(WITH_CLIENTS) .ci/timed tests $(GO_TEST) -budget $(CHECK_BUDGET) -- -skip '^TestE2E' ./...
 	@.ci/timed race $(MAKE) race
 	@.ci/timed mutants $(MAKE) mutants
 	@.ci/timed vulnerabilities .ci/govulncheck
 
 .PHONY: e2e
 e2e: build ## the binary, as processes, with clients that others wrote
-	@LAKE_PYTHON=$$(.ci/venv) .ci/timed e2e $(GO_TEST) -budget $(E2E_BUDGET) -- -run '^TestE2E' -count=1 -timeout $(E2E_BUDGET) .
+	@$(WITH_CLIENTS) .ci/timed e2e $(GO_TEST) -budget $(E2E_BUDGET) -- -run '^TestE2E' -count=1 -timeout $(E2E_BUDGET) .
 
 .PHONY: race
 race: ## the tests of every package without C, under the race detector
-	@$(GO_TEST) -budget $(RACE_BUDGET) -- -race $$($(PURE))
+	@$(WITH_CLIENTS) $(GO_TEST) -budget $(RACE_BUDGET) -- -race $$($(PURE))
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME
@@ -86,7 +89,7 @@ generate: ## generate Go code from .proto files
 
 .PHONY: mutants
 mutants: ## break the code on purpose: the tests must notice
-	@go run testdata/mutants/run.go
+	@$(WITH_CLIENTS) go run testdata/mutants/run.go
 
 .PHONY: licences
 licences: ## refuse dependencies that are not permissive
@@ -94,6 +97,7 @@ licences: ## refuse dependencies that are not permissive
 
 .PHONY: cover
 cover: ## statement coverage of the fast tests, by package
-	@go test -skip '^TestE2E' -coverpkg ./... -coverprofile bin/cover.out ./... >/dev/null
+	@mkdir -p bin
+	@$(WITH_CLIENTS) go test -skip '^TestE2E' -coverpkg ./... -coverprofile bin/cover.out ./... >/dev/null
 	@go tool cover -func bin/cover.out | tail -n 1
 	@echo 'details: go tool cover -html bin/cover.out'

@@ -58,10 +58,10 @@ var mayImport = map[string]string{
 	"flight/tickets":     "ident fault",
 	"flight/wire":        "flight/wire/wirepb engine ident fault",
 	"flight/wire/wirepb": "",
-	"flight/control":     "flight flight/rpcerr flight/wire flight/wire/wirepb meta/authority meta/registry meta/catalog engine ident fault",
-	"flight/sqlapi":      "flight flight/rpcerr flight/wire flight/wire/wirepb flight/tickets meta/catalog meta/registry engine objects ident fault",
+	"flight/control":     "flight/rpcerr flight/wire flight/wire/wirepb meta/authority meta/registry meta/catalog engine ident fault",
+	"flight/sqlapi":      "flight/rpcerr flight/wire flight/wire/wirepb flight/tickets meta/catalog meta/registry engine objects ident fault",
 
-	"sdk": "flight flight/rpcerr flight/wire flight/wire/wirepb engine engine/delta objects objects/local ident fault",
+	"sdk": "flight/rpcerr flight/wire flight/wire/wirepb engine engine/delta objects objects/local ident fault",
 
 	"roles":       "config telemetry fault",
 	"roles/query": "* !roles/* !sdk",
