@@ -38,6 +38,29 @@ type commitInfo struct {
 	Lake       *evidence         `json:"lake,omitempty"`
 }
 
+// UnmarshalJSON reads what this package looks at. A commitInfo is free-form: any
+// of its fields may be missing or of another type in other writers' commits.
+func (c *commitInfo) UnmarshalJSON(b []byte) error {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(b, &fields); err != nil {
+		return err
+	}
+	*c = commitInfo{}
+	for name, to := range map[string]any{"timestamp": &c.Timestamp, "txnId": &c.TxnID, "lake": &c.Lake} {
+		if json.Unmarshal(fields[name], to) != nil { // then it is not ours
+			switch name {
+			case "timestamp":
+				c.Timestamp = 0
+			case "txnId":
+				c.TxnID = ""
+			case "lake":
+				c.Lake = nil
+			}
+		}
+	}
+	return nil
+}
+
 // evidence says which operation a commit belongs to.
 type evidence struct {
 	Format int    `json:"format"`

@@ -115,12 +115,11 @@ func addFloats[T ~float32 | ~float64](b *bounds, values []T, def []int16, full i
 	if !ok {
 		return
 	}
-	if !b.has || float64(lo) < b.minFloat {
-		b.minFloat = float64(lo)
+	if !b.has {
+		b.minFloat, b.maxFloat = float64(lo), float64(hi)
 	}
-	if !b.has || float64(hi) > b.maxFloat {
-		b.maxFloat = float64(hi)
-	}
+	// min and max put -0.0 below 0.0, as readers that order the zeros do.
+	b.minFloat, b.maxFloat = min(b.minFloat, float64(lo)), max(b.maxFloat, float64(hi))
 	b.has = true
 }
 

@@ -125,13 +125,18 @@ func (t *table) missing(ctx context.Context, at, v ident.Version, err error) err
 	if !errors.Is(err, objects.ErrNotFound) {
 		return err
 	}
-	found, err := t.e.store.List(ctx, t.at.Join(logDir)+"/", "", 1)
-	switch {
-	case err != nil:
+	// A log that was cleaned up goes on from a checkpoint.
+	const page = 1000
+	found, err := t.e.store.List(ctx, t.at.Join(logDir)+"/", t.commitName(at), page)
+	if err != nil {
 		return err
-	case len(found) > 0 && found[0].Name != t.commitName(0):
-		return fault.Detail(engine.ErrUnsupported, "the table's log begins with a checkpoint, without its version 0, which cannot be read yet")
-	case at == v:
+	}
+	for _, o := range found {
+		if strings.Contains(o.Name, ".checkpoint.") {
+			return fault.Detail(engine.ErrUnsupported, "the table's log begins with a checkpoint, without version %d, which cannot be read yet", at)
+		}
+	}
+	if at == v {
 		return engine.ErrNoVersion
 	}
 	return fault.Newf(fault.Corrupt, "the table's log has a gap: version %d is missing below version %d; restore its commit file", at, v)

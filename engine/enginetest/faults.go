@@ -350,3 +350,13 @@ func AsStored(a arrow.Array) arrow.Array {
 	d := a.Data()
 	return array.MakeFromData(array.NewData(arrow.PrimitiveTypes.Int64, d.Len(), d.Buffers(), nil, a.NullN(), d.Offset()))
 }
+
+// WithType gives an array a type of the same layout, such as one with other
+// field ids.
+func WithType(a arrow.Array, t arrow.DataType) arrow.Array {
+	d := a.Data()
+	if dictionary, ok := a.(*array.Dictionary); ok {
+		return array.NewDictionaryArray(t, dictionary.Indices(), dictionary.Dictionary())
+	}
+	return array.MakeFromData(array.NewData(t, d.Len(), d.Buffers(), d.Children(), a.NullN(), d.Offset()))
+}

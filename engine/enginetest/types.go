@@ -37,7 +37,7 @@ func (s Sample) array(t testing.TB, typ arrow.DataType) arrow.Array {
 	if d, ok := typ.(*arrow.DictionaryType); ok { // arrow-go builds few of them
 		return dictionaryOf(t, d, s.array(t, d.ValueType))
 	}
-	arr, _, err := array.FromJSON(memory.DefaultAllocator, typ, strings.NewReader(s.Values), array.WithUseNumber())
+	arr, _, err := array.FromJSON(memory.DefaultAllocator, typ, strings.NewReader(s.Values))
 	if err != nil {
 		t.Fatalf("values of %s: %v", s.Name, err)
 	}
