@@ -13,8 +13,8 @@ import (
 	"github.com/lakeward/lake/fault"
 )
 
-// nameBytesMax is the longest namespace, table or tenant name, in bytes.
-const nameBytesMax = 63
+// NameBytesMax is the longest namespace, table or tenant name, in bytes.
+const NameBytesMax = 63
 
 var nameForm = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
 
@@ -96,7 +96,7 @@ func ParseTable(s string) (Table, error) {
 }
 
 func badName(what, s string) error {
-	return fault.Newf(fault.Invalid, "%s name %q is not valid; use 1 to %d of a-z, 0-9 and _, not starting with a digit", what, clip(s), nameBytesMax)
+	return fault.Newf(fault.Invalid, "%s name %q is not valid; use 1 to %d of a-z, 0-9 and _, not starting with a digit", what, clip(s), NameBytesMax)
 }
 
 // clip bounds a caller's text in an error.

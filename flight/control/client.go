@@ -15,6 +15,7 @@ import (
 	"github.com/lakeward/lake/flight/wire"
 	"github.com/lakeward/lake/flight/wire/wirepb"
 	"github.com/lakeward/lake/ident"
+	"github.com/lakeward/lake/meta/catalog"
 	"github.com/lakeward/lake/meta/registry"
 )
 
@@ -42,6 +43,42 @@ func (c *Client) Table(ctx context.Context, t ident.Table) (registry.Registratio
 		return registry.Registration{}, err
 	}
 	return decodeTable(&p)
+}
+
+// Directory returns all tables, or the directory known if nothing changed.
+func (c *Client) Directory(ctx context.Context, known *catalog.Directory) (*catalog.Directory, error) {
+	req := &wirepb.ListTables{}
+	if known != nil {
+		req.KnownGeneration = &known.Generation
+	}
+	b, err := wire.Encode(req)
+	if err != nil {
+		return nil, err
+	}
+	d := &catalog.Directory{}
+	err = c.Forward(ctx, &arrowflight.Action{Type: wire.ListTables, Body: b}, func(r *arrowflight.Result) error {
+		var page wirepb.TablePage
+		if err := wire.Decode(r.GetBody(), &page); err != nil {
+			return err
+		}
+		if page.GetUnchanged() && known != nil {
+			d = known
+			return nil
+		}
+		d.Generation = page.GetGeneration()
+		for _, p := range page.GetTables() {
+			reg, err := decodeTable(p)
+			if err != nil {
+				return err
+			}
+			d.Tables = append(d.Tables, reg)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
 }
 
 // Lake returns the id of the lake that Metasrv owns.

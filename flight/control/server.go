@@ -72,7 +72,7 @@ func (s *Server) DoAction(a *arrowflight.Action, stream arrowflight.FlightServic
 	case wire.GetTable:
 		return s.get(ctx, a.GetBody(), send)
 	case wire.ListTables:
-		return s.list(ctx, send)
+		return s.list(ctx, a.GetBody(), send)
 	case wire.GetRoot:
 		return send(s.root())
 	case wire.StageAppend:
@@ -123,7 +123,20 @@ func (s *Server) get(ctx context.Context, body []byte, send func(proto.Message) 
 // own entry is at most a schema larger.
 const pageBytes = 2 << 20
 
-func (s *Server) list(ctx context.Context, send func(proto.Message) error) error {
+func (s *Server) list(ctx context.Context, body []byte, send func(proto.Message) error) error {
+	var r wirepb.ListTables
+	if err := wire.Decode(body, &r); err != nil {
+		return err
+	}
+	if r.KnownGeneration != nil {
+		now, err := s.authority.Registry().Generation(ctx)
+		if err != nil {
+			return err
+		}
+		if now == r.GetKnownGeneration() {
+			return send(&wirepb.TablePage{Generation: now, Unchanged: true})
+		}
+	}
 	regs, generation, err := s.authority.Registry().All(ctx)
 	if err != nil {
 		return err

@@ -27,10 +27,14 @@ var codeOf = [...]codes.Code{
 }
 
 // ToStatus returns err as a client sees it: the code of its kind and its
-// public text. It returns nil for nil.
+// public text. It returns nil for nil. What is a status already, and nothing
+// of lake's, stays as the library that made it says.
 func ToStatus(err error) error {
 	if err == nil {
 		return nil
+	}
+	if s, ok := status.FromError(err); ok && fault.KindOf(err) == fault.Internal && s.Code() != codes.Internal {
+		return s.Err()
 	}
 	return status.Error(codeOf[fault.KindOf(err)], fault.Public(err))
 }

@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"time"
 
-	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
-
 	"github.com/apache/arrow-go/v18/arrow"
+	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
+	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
 
 	"github.com/lakeward/lake/engine"
 	"github.com/lakeward/lake/fault"
@@ -36,6 +36,7 @@ type executor interface {
 type resolver interface {
 	Resolve(ctx context.Context, t ident.Table) (registry.Registration, error)
 	Invalidate(t ident.Table)
+	directory
 }
 
 // authority is Metasrv, to which changes go.
@@ -47,6 +48,7 @@ type authority interface {
 // Options of a Server.
 type Options struct {
 	Tenant     ident.Tenant  // of every caller, while there are no identities
+	Version    string        // of the server, as clients see it
 	TicketLife time.Duration // default tickets.LifeDefault
 	Now        func() time.Time
 }
@@ -59,13 +61,18 @@ type Server struct {
 	meta    authority
 	keys    *tickets.Keyring
 	engines map[string]engine.Engine
+	tools   arrowflight.FlightServer // answers discovery
 	o       Options
 }
 
 // NewServer returns the service. It keeps no state of its own: a ticket holds
 // all that its answer needs.
-func NewServer(exec executor, catalog resolver, meta authority, keys *tickets.Keyring, engines []engine.Engine, o Options) *Server {
-	s := &Server{exec: exec, catalog: catalog, meta: meta, keys: keys, engines: map[string]engine.Engine{}, o: o}
+func NewServer(exec executor, catalog resolver, meta authority, keys *tickets.Keyring, engines []engine.Engine, o Options) (*Server, error) {
+	d, err := newDiscovery(catalog, o.Version)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{tools: flightsql.NewFlightServer(d), exec: exec, catalog: catalog, meta: meta, keys: keys, engines: map[string]engine.Engine{}, o: o}
 	for _, e := range engines {
 		s.engines[e.Name()] = e
 	}
@@ -75,7 +82,7 @@ func NewServer(exec executor, catalog resolver, meta authority, keys *tickets.Ke
 	if s.o.Now == nil {
 		s.o.Now = time.Now
 	}
-	return s
+	return s, nil
 }
 
 // pin fixes the tables of a statement: what each name stands for now.

@@ -157,7 +157,11 @@ func open(t *testing.T) *lake {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn := serve(t, sqlapi.NewServer(l.exec, cache, meta, keys, engines, sqlapi.Options{Tenant: ident.DevTenant, Now: clock}))
+	service, err := sqlapi.NewServer(l.exec, cache, meta, keys, engines, sqlapi.Options{Tenant: ident.DevTenant, Version: "1.2.3", Now: clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn := serve(t, service)
 	l.client = flightgen.NewFlightServiceClient(conn)
 	l.sql = &flightsql.Client{Client: arrowflight.NewClientFromConn(conn, nil)}
 	return l
@@ -444,7 +448,7 @@ func TestWhatIsNotThereIsRefusedByName(t *testing.T) {
 		{"a path", info(&arrowflight.FlightDescriptor{Type: arrowflight.DescriptorPATH, Path: []string{"x"}}), codes.Unimplemented, "Flight SQL"},
 		{"garbage", info(&arrowflight.FlightDescriptor{Type: arrowflight.DescriptorCMD, Cmd: []byte("garbage")}), codes.InvalidArgument, "Flight SQL"},
 		{"no command", info(&arrowflight.FlightDescriptor{Type: arrowflight.DescriptorCMD}), codes.InvalidArgument, "Flight SQL"},
-		{"another command", info(command(&flightgen.CommandGetTables{})), codes.Unimplemented, "CommandGetTables"},
+		{"another command", info(command(&flightgen.CommandStatementSubstraitPlan{})), codes.Unimplemented, "CommandStatementSubstraitPlan"},
 		{"a transaction", info(command(tx)), codes.Unimplemented, "autocommit"},
 		{"an update", put(command(&flightgen.CommandStatementUpdate{Query: "DROP TABLE x"})), codes.Unimplemented, "lake load"},
 		{"an unknown action", l.action(t, "CreatePreparedStatement", &wirepb.GetRoot{}, &wirepb.Root{}), codes.Unimplemented, "CreatePreparedStatement"},

@@ -35,6 +35,9 @@ func unsupported(what string) error {
 // GetFlightInfo implements the Flight service: it fixes what the statement
 // will read, and answers with its schema and a ticket for exactly that.
 func (s *Server) GetFlightInfo(ctx context.Context, desc *arrowflight.FlightDescriptor) (*arrowflight.FlightInfo, error) {
+	if discovers(desc.GetCmd()) {
+		return s.tools.GetFlightInfo(ctx, desc)
+	}
 	sql, err := statement(desc)
 	if err != nil {
 		return nil, err
@@ -68,6 +71,9 @@ func (s *Server) GetFlightInfo(ctx context.Context, desc *arrowflight.FlightDesc
 
 // GetSchema implements the Flight service.
 func (s *Server) GetSchema(ctx context.Context, desc *arrowflight.FlightDescriptor) (*arrowflight.SchemaResult, error) {
+	if discovers(desc.GetCmd()) {
+		return s.tools.GetSchema(ctx, desc)
+	}
 	sql, err := statement(desc)
 	if err != nil {
 		return nil, err
@@ -95,6 +101,9 @@ func (s *Server) plan(ctx context.Context, sql string) ([]tickets.Pin, *arrow.Sc
 // DoGet implements the Flight service: it answers a ticket from the snapshots
 // that it names, whichever replica issued it and whatever happened since.
 func (s *Server) DoGet(t *arrowflight.Ticket, stream arrowflight.FlightService_DoGetServer) error {
+	if discovers(t.GetTicket()) {
+		return s.tools.DoGet(t, stream)
+	}
 	var handle flightgen.TicketStatementQuery
 	if err := decodeAny(t.GetTicket(), &handle); err != nil {
 		return tickets.ErrInvalid
@@ -146,6 +155,21 @@ func (s *Server) scan(ctx context.Context, p tickets.Pin) (engine.Scan, error) {
 		return engine.Scan{}, err
 	}
 	return snapshot.Scan(ctx)
+}
+
+// discovers reports whether a command or ticket asks what there is: these
+// tickets hold no data and are not sealed.
+func discovers(b []byte) bool {
+	var a anypb.Any
+	if proto.Unmarshal(b, &a) != nil {
+		return false
+	}
+	switch a.MessageName().Name() {
+	case "CommandGetCatalogs", "CommandGetDbSchemas", "CommandGetTables", "CommandGetTableTypes", "CommandGetPrimaryKeys",
+		"CommandGetExportedKeys", "CommandGetImportedKeys", "CommandGetCrossReference", "CommandGetSqlInfo", "CommandGetXdbcTypeInfo":
+		return true
+	}
+	return false
 }
 
 // statement returns the SQL of a query's descriptor.

@@ -12,9 +12,9 @@ import (
 	"github.com/lakeward/lake/fault"
 )
 
-// rowBytesMax bounds a received message that holds a single wide row; all
+// RowBytesMax bounds a received message that holds a single wide row; all
 // others are within MessageBytesMax.
-const rowBytesMax = 17 << 20
+const RowBytesMax = 17 << 20
 
 // Dial returns a connection to a lake server by its URI, grpc://host:port. It
 // connects at the first call.
@@ -28,7 +28,7 @@ func Dial(uri string) (*grpc.ClientConn, error) {
 	}
 	c, err := grpc.NewClient(addr,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(rowBytesMax), grpc.MaxCallSendMsgSize(ReceiveBytesMax)),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(RowBytesMax), grpc.MaxCallSendMsgSize(ReceiveBytesMax)),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 30 * time.Second, Timeout: 20 * time.Second}),
 	)
 	if err != nil {

@@ -5,6 +5,7 @@ package catalog
 import (
 	"context"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +22,10 @@ type Source interface {
 	// Table returns the present registration of a table, or an error of kind
 	// NotFound.
 	Table(ctx context.Context, t ident.Table) (registry.Registration, error)
+
+	// Directory returns all tables, or the one known if its generation is
+	// still the present one.
+	Directory(ctx context.Context, known *Directory) (*Directory, error)
 }
 
 // Options of a Cache. The zero value is useful.
@@ -28,6 +33,7 @@ type Options struct {
 	TTL      time.Duration    // a reader is at most this stale; default 2 s
 	StaleMax time.Duration    // entries serve this long while no leader answers; default 10 min
 	Tables   int              // kept at most; default 10 000
+	ListTTL  time.Duration    // a listing is at most this stale; default 5 s
 	Now      func() time.Time // default time.Now
 }
 
@@ -39,6 +45,9 @@ type Cache struct {
 	loads  singleflight.Group
 	epoch  atomic.Uint64 // grows with every Invalidate
 	stale  atomic.Int64
+
+	mu        sync.Mutex
+	directory listing // the last good one
 }
 
 type entry struct {
@@ -53,6 +62,9 @@ func New(source Source, o Options) (*Cache, error) {
 	}
 	if o.StaleMax == 0 {
 		o.StaleMax = 10 * time.Minute
+	}
+	if o.ListTTL == 0 {
+		o.ListTTL = 5 * time.Second
 	}
 	if o.Tables == 0 {
 		o.Tables = 10_000

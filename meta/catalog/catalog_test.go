@@ -35,6 +35,20 @@ func (s *source) set(v ident.Version, err error) {
 	s.version, s.err = v, err
 }
 
+func (s *source) Directory(_ context.Context, known *catalog.Directory) (*catalog.Directory, error) {
+	s.mu.Lock()
+	s.asked++
+	d, err := &catalog.Directory{Generation: uint64(s.version)}, s.err
+	s.mu.Unlock()
+	if known != nil && known.Generation == d.Generation {
+		d = known
+	}
+	if s.delay > 0 {
+		time.Sleep(s.delay)
+	}
+	return d, err
+}
+
 func (s *source) Table(_ context.Context, t ident.Table) (registry.Registration, error) {
 	s.mu.Lock()
 	s.asked++
@@ -189,5 +203,68 @@ func TestACallerWhoLeavesGetsItsOwnError(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		time.Sleep(time.Hour) // the question ends by itself
+	})
+}
+
+func TestDirectoryIsFreshEnough(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &source{version: 1}
+		c := open(t, s)
+		list := func() *catalog.Directory {
+			t.Helper()
+			d, err := c.Directory(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return d
+		}
+		first := list()
+		s.set(2, nil)
+		time.Sleep(5*time.Second - time.Millisecond)
+		if d := list(); d != first || s.asked != 1 {
+			t.Errorf("within the TTL: generation %d, asked %d times", d.Generation, s.asked)
+		}
+		time.Sleep(time.Millisecond)
+		if d := list(); d.Generation != 2 {
+			t.Errorf("after the TTL: generation %d", d.Generation)
+		}
+		s.set(3, nil)
+		c.Invalidate(flights)
+		third := list()
+		if third.Generation != 3 {
+			t.Errorf("after an acknowledged change: generation %d", third.Generation)
+		}
+		time.Sleep(time.Minute)
+		if d := list(); d != third {
+			t.Error("an unchanged directory was built anew")
+		}
+		s.set(3, errAway)
+		time.Sleep(time.Minute)
+		if d := list(); d != third || c.StaleServed() != 1 {
+			t.Errorf("without a leader: generation %d, %d served stale", d.Generation, c.StaleServed())
+		}
+		c.Invalidate(flights)
+		if _, err := c.Directory(t.Context()); !errors.Is(err, errAway) {
+			t.Errorf("without a leader, after an acknowledged change: %v", err)
+		}
+	})
+}
+
+func TestManyToolsAskForTheDirectoryOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &source{version: 1, delay: time.Second}
+		c := open(t, s)
+		var wg sync.WaitGroup
+		for range 20 {
+			wg.Go(func() {
+				if _, err := c.Directory(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if s.asked != 1 {
+			t.Errorf("asked %d times", s.asked)
+		}
 	})
 }

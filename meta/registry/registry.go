@@ -177,6 +177,13 @@ func (r *Registry) scan(ctx context.Context) (regs []Registration, err error) {
 	}
 }
 
+// Generation returns the directory's generation: it grows whenever the set of
+// tables or a schema changes.
+func (r *Registry) Generation(ctx context.Context) (uint64, error) {
+	n, _, err := r.generation(ctx)
+	return n, err
+}
+
 // generation returns the directory's generation and its stored record.
 func (r *Registry) generation(ctx context.Context) (uint64, []byte, error) {
 	b, err := r.store.Get(ctx, directoryKey)

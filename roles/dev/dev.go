@@ -49,7 +49,7 @@ func Run(ctx context.Context, cfg config.Config, names []string, version string,
 		if err != nil {
 			return err
 		}
-		q, err := query.Open(ctx, cfg, uri, log)
+		q, err := query.Open(ctx, cfg, uri, version, log)
 		if err != nil {
 			return err
 		}

@@ -43,9 +43,9 @@ type Replica struct {
 	log    *slog.Logger
 }
 
-// Open starts the workers and listens. meta is the address of Metasrv. Close
+// Open starts the workers and listens. meta is the URI of Metasrv. Close
 // the replica, also after its stages have run.
-func Open(ctx context.Context, cfg config.Config, meta string, log *slog.Logger) (r *Replica, err error) {
+func Open(ctx context.Context, cfg config.Config, meta, version string, log *slog.Logger) (r *Replica, err error) {
 	r = &Replica{log: log}
 	defer func() {
 		if err != nil {
@@ -90,10 +90,14 @@ func Open(ctx context.Context, cfg config.Config, meta string, log *slog.Logger)
 		return r, err
 	}
 	engines := []engine.Engine{delta.New(r.root, delta.Options{})}
-	service := sqlapi.NewServer(r.pool, cache, r.meta, keys, engines, sqlapi.Options{
+	service, err := sqlapi.NewServer(r.pool, cache, r.meta, keys, engines, sqlapi.Options{
 		Tenant:     ident.DevTenant,
+		Version:    version,
 		TicketLife: cfg.Query.TicketLife,
 	})
+	if err != nil {
+		return r, errors.Join(err, l.Close())
+	}
 	r.server = flight.NewServer(l, service, log)
 	return r, nil
 }

@@ -282,9 +282,10 @@ func (x *GetTable) GetTable() string {
 
 // Body of lake.table.list.v1; answered by TablePages.
 type ListTables struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	KnownGeneration *uint64                `protobuf:"varint,1,opt,name=known_generation,json=knownGeneration,proto3,oneof" json:"known_generation,omitempty"` // of the listing that the caller has
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *ListTables) Reset() {
@@ -317,10 +318,18 @@ func (*ListTables) Descriptor() ([]byte, []int) {
 	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{4}
 }
 
+func (x *ListTables) GetKnownGeneration() uint64 {
+	if x != nil && x.KnownGeneration != nil {
+		return *x.KnownGeneration
+	}
+	return 0
+}
+
 type TablePage struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Tables        []*Table               `protobuf:"bytes,1,rep,name=tables,proto3" json:"tables,omitempty"`
 	Generation    uint64                 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"` // the same in every page of an answer
+	Unchanged     bool                   `protobuf:"varint,3,opt,name=unchanged,proto3" json:"unchanged,omitempty"`   // since known_generation; there is no table here then
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -367,6 +376,13 @@ func (x *TablePage) GetGeneration() uint64 {
 		return x.Generation
 	}
 	return 0
+}
+
+func (x *TablePage) GetUnchanged() bool {
+	if x != nil {
+		return x.Unchanged
+	}
+	return false
 }
 
 // Body of lake.root.get.v1; answered by one Root.
@@ -1101,14 +1117,17 @@ const file_flight_wire_wirepb_wire_proto_rawDesc = "" +
 	"\x05table\x18\x01 \x01(\v2\x13.lake.wire.v1.TableR\x05table\x12\x1a\n" +
 	"\breplayed\x18\x02 \x01(\bR\breplayed\" \n" +
 	"\bGetTable\x12\x14\n" +
-	"\x05table\x18\x01 \x01(\tR\x05table\"\f\n" +
+	"\x05table\x18\x01 \x01(\tR\x05table\"Q\n" +
 	"\n" +
-	"ListTables\"X\n" +
+	"ListTables\x12.\n" +
+	"\x10known_generation\x18\x01 \x01(\x04H\x00R\x0fknownGeneration\x88\x01\x01B\x13\n" +
+	"\x11_known_generation\"v\n" +
 	"\tTablePage\x12+\n" +
 	"\x06tables\x18\x01 \x03(\v2\x13.lake.wire.v1.TableR\x06tables\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x02 \x01(\x04R\n" +
-	"generation\"\t\n" +
+	"generation\x12\x1c\n" +
+	"\tunchanged\x18\x03 \x01(\bR\tunchanged\"\t\n" +
 	"\aGetRoot\",\n" +
 	"\x04Root\x12\x10\n" +
 	"\x03url\x18\x01 \x01(\tR\x03url\x12\x12\n" +
@@ -1208,6 +1227,7 @@ func file_flight_wire_wirepb_wire_proto_init() {
 	if File_flight_wire_wirepb_wire_proto != nil {
 		return
 	}
+	file_flight_wire_wirepb_wire_proto_msgTypes[4].OneofWrappers = []any{}
 	file_flight_wire_wirepb_wire_proto_msgTypes[14].OneofWrappers = []any{
 		(*Value_Bool)(nil),
 		(*Value_Int)(nil),
