@@ -273,7 +273,10 @@ type reply struct {
 }
 
 // A lostError is a worker that died or talks nonsense.
-type lostError struct{ cause error }
+type lostError struct {
+	cause  error
+	unsent bool // it was gone before the request reached it
+}
 
 func (e *lostError) Error() string { return "exec worker lost: " + e.cause.Error() }
 func (e *lostError) Unwrap() error { return e.cause }
@@ -298,7 +301,7 @@ func (c *child) ask(kind frameKind, v any, answer frameKind) (reply, error) {
 			return r, nil
 		case h.kind == answer && answer != 0:
 			if r.body, err = c.wire.body(h, replyBytesMax); err != nil {
-				return reply{}, &lostError{err}
+				return reply{}, &lostError{cause: err}
 			}
 		default:
 			return reply{}, c.nonsense(h)
@@ -319,7 +322,7 @@ func (c *child) request(kind frameKind, v any) (uint32, error) {
 	}
 	id := c.requests.Add(1)
 	if err := c.wire.send(kind, id, b); err != nil {
-		return 0, &lostError{err}
+		return 0, &lostError{cause: err, unsent: true}
 	}
 	return id, nil
 }
@@ -328,7 +331,7 @@ func (c *child) request(kind frameKind, v any) (uint32, error) {
 func (c *child) header(id uint32) (header, error) {
 	h, err := c.wire.header()
 	if err != nil {
-		return h, &lostError{err}
+		return h, &lostError{cause: err}
 	}
 	if h.id != id {
 		return h, c.nonsense(h)
@@ -337,17 +340,17 @@ func (c *child) header(id uint32) (header, error) {
 }
 
 func (c *child) nonsense(h header) error {
-	return &lostError{fmt.Errorf("%w: frame %d of request %d while %d runs", errProtocol, h.kind, h.id, c.requests.Load())}
+	return &lostError{cause: fmt.Errorf("%w: frame %d of request %d while %d runs", errProtocol, h.kind, h.id, c.requests.Load())}
 }
 
 func (c *child) fin(h header) (fin, error) {
 	body, err := c.wire.body(h, replyBytesMax)
 	if err != nil {
-		return fin{}, &lostError{err}
+		return fin{}, &lostError{cause: err}
 	}
 	var f fin
 	if err := json.Unmarshal(body, &f); err != nil {
-		return fin{}, &lostError{fmt.Errorf("%w: FIN: %w", errProtocol, err)}
+		return fin{}, &lostError{cause: fmt.Errorf("%w: FIN: %w", errProtocol, err)}
 	}
 	return f, nil
 }

@@ -217,6 +217,25 @@ func (p *Pool) Close() error {
 	return clear(p.run)
 }
 
+// background runs f in a goroutine that Close waits for; once the pool is
+// closed, and its workers dead, it just runs f.
+func (p *Pool) background(f func()) {
+	p.mu.Lock()
+	closed := p.closed
+	if !closed {
+		p.tasks.Add(1)
+	}
+	p.mu.Unlock()
+	if closed {
+		f()
+		return
+	}
+	go func() {
+		defer p.tasks.Done()
+		f()
+	}()
+}
+
 // Stats returns what the pool has and did.
 func (p *Pool) Stats() Stats {
 	p.mu.Lock()

@@ -21,13 +21,13 @@ func TestTablesOfAStatement(t *testing.T) {
 		{"three parts with the catalog", "SELECT * FROM lake.ns.t", "ns.t"},
 		{"names fold to lower case, quoted ones too", `SELECT * FROM Lake.NS."T"`, "ns.t"},
 		{"each once, in the order of the text", "SELECT * FROM b, a.x, b AS again, (FROM a.x)", "main.b a.x"},
-		{"in every clause", "SELECT (SELECT max(i) FROM a) FROM b WHERE i IN (FROM c) GROUP BY ALL HAVING (SELECT true FROM d) ORDER BY (SELECT 1 FROM e) LIMIT (SELECT 1 FROM f)", "main.b main.a main.c main.d main.e main.f"},
+		{"in every clause", "SELECT (SELECT max(i) FROM a) FROM b WHERE i IN (FROM c) GROUP BY ALL HAVING (SELECT true FROM d) ORDER BY (SELECT 1 FROM e) LIMIT (SELECT 1 FROM f)", "main.a main.b main.c main.d main.e main.f"},
 		{"in join conditions", "FROM a JOIN b ON EXISTS (FROM c WHERE c.i = a.i)", "main.a main.b main.c"},
 		{"in set operations", "FROM a UNION ALL FROM b EXCEPT FROM c", "main.a main.b main.c"},
 		{"in arguments of table functions", "FROM unnest((SELECT list(i) FROM a))", "main.a"},
 		{"in VALUES", "VALUES ((SELECT 1 FROM a))", "main.a"},
-		{"in windows and filters", "SELECT sum(x) FILTER (x IN (FROM b)) OVER (PARTITION BY (SELECT 1 FROM c)) FROM a", "main.a main.b main.c"},
-		{"in lambdas", "SELECT list_transform([1], lambda x: x + (SELECT 1 FROM b)) FROM a", "main.a main.b"},
+		{"in windows and filters", "SELECT sum(x) FILTER (x IN (FROM b)) OVER (PARTITION BY (SELECT 1 FROM c)) FROM a", "main.b main.c main.a"},
+		{"in lambdas", "SELECT list_transform([1], lambda x: x + (SELECT 1 FROM b)) FROM a", "main.b main.a"},
 		{"a CTE is no table", "WITH c AS (FROM a) FROM c", "main.a"},
 		{"a CTE hides a table of its name", "WITH t AS (SELECT 1) FROM t", ""},
 		{"a CTE is found without regard to case", "WITH Cte AS (SELECT 1) FROM cTE", ""},
@@ -117,13 +117,9 @@ func TestTheGateRefuses(t *testing.T) {
 		{"a denied function as a table's argument", "FROM range(nextval('s'))", fault.Invalid, "may not be called"},
 		{"a scalar function as a table", "FROM lower('x')", fault.Invalid, "table function"},
 		{"a table function as a scalar", "SELECT read_text('x')", fault.Invalid, "does not exist"},
-		{"a type that the gate does not know", "SELECT NULL::POINTER", fault.Invalid, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := l.pool.Tables(t.Context(), tt.sql)
-			if err == nil && tt.name == "a type that the gate does not know" {
-				_, err = l.run(t.Context(), tt.sql)
-			}
 			if fault.KindOf(err) != tt.kind || err == nil || !strings.Contains(fault.Public(err), tt.says) {
 				t.Errorf("got %v (%v), want %v with %q", err, fault.KindOf(err), tt.kind, tt.says)
 			}

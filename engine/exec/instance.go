@@ -2,6 +2,7 @@ package exec
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -21,7 +22,15 @@ var instancesOpened atomic.Int64
 
 // An instance is one locked DuckDB: it reads below in, spills below spill, and
 // no statement can change that.
-type instance struct{ db duckdb.Database }
+type instance struct {
+	db duckdb.Database
+
+	// What reads and writes texts of statements, on a connection of its own
+	// that never binds one.
+	scribe     *conn
+	parse      *stream // text to tree
+	regenerate *stream // tree to text, and to the tree of that text
+}
 
 // openInstance opens and locks an instance and proves that it is locked.
 func openInstance(h hello) (*instance, error) {
@@ -56,14 +65,35 @@ func openInstance(h hello) (*instance, error) {
 	if duckdb.OpenExt(":memory:", &i.db, cfg, &msg) == duckdb.StateError {
 		return nil, fmt.Errorf("open the engine: %s", msg)
 	}
-	if err := i.lock(h); err != nil {
+	if err := errors.Join(i.lock(h), i.prepareScribe()); err != nil {
 		i.close()
 		return nil, err
 	}
 	return i, nil
 }
 
-func (i *instance) close() { duckdb.Close(&i.db) }
+func (i *instance) prepareScribe() (err error) {
+	if i.scribe, err = i.connect(); err != nil {
+		return err
+	}
+	if i.parse, err = i.scribe.prepare("SELECT json_serialize_sql(?::VARCHAR)"); err != nil {
+		return err
+	}
+	i.regenerate, err = i.scribe.prepare("SELECT s, json_serialize_sql(s) FROM (SELECT json_deserialize_sql(?::JSON) AS s)")
+	return err
+}
+
+func (i *instance) close() {
+	for _, s := range []*stream{i.parse, i.regenerate} {
+		if s != nil {
+			s.close()
+		}
+	}
+	if i.scribe != nil {
+		i.scribe.close()
+	}
+	duckdb.Close(&i.db)
+}
 
 // lock makes the settings that only SQL can make. Their order matters: paths
 // first, then no other paths, and at last no more settings.
@@ -132,34 +162,6 @@ func (c *conn) run(sql string) error {
 	return nil
 }
 
-// text runs a statement of lake's own with one text bound as its parameter,
-// and returns the one text that it yields.
-func (c *conn) text(sql, parameter string) (string, error) {
-	s, err := c.prepare(sql)
-	if err != nil {
-		return "", err
-	}
-	defer s.close()
-	if duckdb.BindVarcharLength(s.stmt, 1, parameter, duckdb.IdxT(len(parameter))) == duckdb.StateError {
-		return "", parseFailure(duckdb.PrepareError(s.stmt))
-	}
-	if err := s.start(); err != nil {
-		return "", err
-	}
-	b, err := s.next()
-	if err != nil {
-		return "", err
-	}
-	if b == nil {
-		return "", &failure{Class: "Internal", Message: "no row", Position: -1}
-	}
-	defer b.Release()
-	if col, ok := b.Column(0).(*array.String); ok && b.NumRows() == 1 {
-		return strings.Clone(col.Value(0)), nil
-	}
-	return "", &failure{Class: "Internal", Message: "not one text", Position: -1}
-}
-
 // A stream is a statement and, once started, its rows.
 type stream struct {
 	stmt    duckdb.PreparedStatement
@@ -225,6 +227,38 @@ func (s *stream) start() error {
 		return parseFailure(duckdb.ResultError(&s.result))
 	}
 	return nil
+}
+
+// texts runs a statement of lake's own once more, with one text bound as its
+// parameter, and returns the one row of texts that it yields.
+func (s *stream) texts(parameter string) ([]string, error) {
+	defer func() {
+		duckdb.DestroyResult(&s.result)
+		s.done = false
+	}()
+	if duckdb.BindVarcharLength(s.stmt, 1, parameter, duckdb.IdxT(len(parameter))) == duckdb.StateError {
+		return nil, parseFailure(duckdb.PrepareError(s.stmt))
+	}
+	if err := s.start(); err != nil {
+		return nil, err
+	}
+	b, err := s.next()
+	if err != nil {
+		return nil, err
+	}
+	if b == nil {
+		return nil, &failure{Class: "Internal", Message: "no row", Position: -1}
+	}
+	defer b.Release()
+	row := make([]string, b.NumCols())
+	for i := range row {
+		col, ok := b.Column(i).(*array.String)
+		if !ok || col.Len() != 1 || col.IsNull(0) {
+			return nil, &failure{Class: "Internal", Message: "not one text", Position: -1}
+		}
+		row[i] = strings.Clone(col.Value(0))
+	}
+	return row, nil
 }
 
 // next returns the next rows, about 2048, or nil after the last ones. The

@@ -74,7 +74,7 @@ func (l *lake) add(t testing.TB, name string, columns []engine.Column, files ...
 	s := engine.Scan{Columns: columns}
 	for _, b := range files {
 		object := fmt.Sprintf("019afe5c-0000-7000-8000-%012d.parquet", len(l.tables)*100+len(s.Files))
-		writeParquet(t, filepath.Join(l.data, object), b, 1000)
+		writeParquet(t, filepath.Join(l.data, object), b, max(1000, b.NumRows()/8))
 		s.Files = append(s.Files, engine.DataFile{Object: object, File: engine.File{Name: object, Rows: b.NumRows()}})
 	}
 	l.tables[table] = s

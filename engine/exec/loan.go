@@ -16,8 +16,12 @@ import (
 // square: this much takes it 0.2 s and 140 MB at worst.
 const sqlBytesMax = 64 << 10
 
-// parseMax bounds the time for parsing and for planning.
-const parseMax = 10 * time.Second
+// Bounds on the time for parsing and for planning. Among texts of the allowed
+// size are some that hold the parser for long, such as nested comments.
+const (
+	parseMax = 3 * time.Second
+	planMax  = 10 * time.Second
+)
 
 // stopMax is how soon a cancelled worker must have stopped to be used again.
 const stopMax = 250 * time.Millisecond
@@ -50,21 +54,35 @@ type loan struct {
 	sent   bool // rows have gone to the caller
 }
 
-// begin checks the text, waits for a worker and puts the statement's deadline
-// on the returned context. The caller calls end.
-func (p *Pool) begin(ctx context.Context, sql string, most time.Duration) (context.Context, *loan, error) {
+// begin checks a text, lends it a worker and has it parsed. The returned
+// context has the statement's deadline. The caller calls end.
+func (p *Pool) begin(ctx context.Context, sql string, most time.Duration) (context.Context, *loan, *tree, error) {
 	if err := checkText(sql); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if err := p.quarantine.check(sql, time.Now()); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	c, err := p.lend(ctx)
-	if err != nil {
-		return nil, nil, err
+	for again := false; ; again = true {
+		c, err := p.lend(ctx)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		within, cancel := context.WithTimeout(ctx, most)
+		l := &loan{p: p, c: c, sql: sql}
+		t, err := l.parse(within)
+		if err == nil {
+			l.ended, l.cancel, l.watch = within.Err, cancel, c.watch(within)
+			return within, l, t, nil
+		}
+		lost, ok := errors.AsType[*lostError](err)
+		err = l.end(err)
+		cancel()
+		if ok && lost.unsent && !again && ctx.Err() == nil {
+			continue // it had died idle, before it saw the text
+		}
+		return nil, nil, nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, most)
-	return ctx, &loan{p: p, c: c, sql: sql, ended: ctx.Err, cancel: cancel, watch: c.watch(ctx)}, nil
 }
 
 // end gives the worker back, or ends it if err says so, and returns what the
@@ -146,7 +164,7 @@ func (l *loan) lost(why error, lost *lostError) error {
 	if closed {
 		return fmt.Errorf("%w: %v", ErrClosed, death)
 	}
-	if !asked {
+	if !asked && !lost.unsent {
 		l.p.quarantine.add(l.sql, time.Now())
 	}
 	l.p.log.Error("statement lost its worker", "error", death, "sent", l.sent)
@@ -156,28 +174,31 @@ func (l *loan) lost(why error, lost *lostError) error {
 	return fmt.Errorf("%w: %v", errDied, death)
 }
 
-// parse returns the statement's tree, which has passed the gate.
-func (l *loan) parse() (*tree, error) {
+// parse returns the statement's tree, which has passed the gate. If it fails,
+// the caller ends the loan.
+func (l *loan) parse(ctx context.Context) (*tree, error) {
+	ctx, cancel := context.WithTimeout(ctx, parseMax)
+	l.ended, l.cancel, l.watch = ctx.Err, cancel, l.c.watch(ctx)
 	b, err := l.ask(kindParse, parseRequest{l.sql}, kindAST)
 	if err != nil {
 		return nil, err
 	}
-	return readTree(l.sql, b)
-}
-
-// resolve parses the statement and binds its tables.
-func (l *loan) resolve(tables []engine.Binding) error {
-	t, err := l.parse()
+	t, err := readTree(l.sql, b)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	l.plan, err = t.resolve(tables)
-	return err
+	l.watch.stop()
+	cancel()
+	return t, nil
 }
 
-// statement is what the worker is asked, with the tables' files if they are to
-// be read.
-func (l *loan) statement(ctx context.Context, files bool) (statement, error) {
+// statement binds the tables of a tree and returns what the worker is asked,
+// with the tables' files in place if they are to be read.
+func (l *loan) statement(ctx context.Context, t *tree, q engine.Query, files bool) (statement, error) {
+	var err error
+	if l.plan, err = t.resolve(q.Tables); err != nil {
+		return statement{}, err
+	}
 	tree, err := json.Marshal(l.plan.tree)
 	if err != nil {
 		return statement{}, err

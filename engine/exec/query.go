@@ -20,12 +20,11 @@ import (
 // Tables puts a statement through the gate and returns the tables that it
 // reads, each once, in the order of the text.
 func (p *Pool) Tables(ctx context.Context, sql string) ([]ident.Table, error) {
-	_, l, err := p.begin(ctx, sql, min(parseMax, p.o.DeadlineMax))
+	_, l, t, err := p.begin(ctx, sql, min(planMax, p.o.DeadlineMax))
 	if err != nil {
 		return nil, err
 	}
-	t, err := l.parse()
-	if err := l.end(err); err != nil {
+	if err := l.end(nil); err != nil {
 		return nil, err
 	}
 	return t.tables()
@@ -34,22 +33,19 @@ func (p *Pool) Tables(ctx context.Context, sql string) ([]ident.Table, error) {
 // Describe returns the schema of the result of q, the same that Query's rows
 // have. It reads no data file.
 func (p *Pool) Describe(ctx context.Context, q engine.Query) (*arrow.Schema, error) {
-	ctx, l, err := p.begin(ctx, q.SQL, min(parseMax, p.o.DeadlineMax))
+	ctx, l, t, err := p.begin(ctx, q.SQL, min(planMax, p.o.DeadlineMax))
 	if err != nil {
 		return nil, err
 	}
-	schema, err := l.describe(ctx, q)
+	schema, err := l.describe(ctx, t, q)
 	if err := l.end(err); err != nil {
 		return nil, err
 	}
 	return schema, nil
 }
 
-func (l *loan) describe(ctx context.Context, q engine.Query) (*arrow.Schema, error) {
-	if err := l.resolve(q.Tables); err != nil {
-		return nil, err
-	}
-	st, err := l.statement(ctx, false)
+func (l *loan) describe(ctx context.Context, t *tree, q engine.Query) (*arrow.Schema, error) {
+	st, err := l.statement(ctx, t, q, false)
 	if err != nil {
 		return nil, err
 	}
@@ -63,23 +59,20 @@ func (l *loan) describe(ctx context.Context, q engine.Query) (*arrow.Schema, err
 // Query runs q. It returns when the schema of the result is known; the rows
 // are made as they are read.
 func (p *Pool) Query(ctx context.Context, q engine.Query) (engine.Rows, error) {
-	ctx, l, err := p.begin(ctx, q.SQL, p.o.DeadlineMax)
+	ctx, l, t, err := p.begin(ctx, q.SQL, p.o.DeadlineMax)
 	if err != nil {
 		return nil, err
 	}
 	p.stats.queries.Add(1)
-	r, err := l.query(ctx, q)
+	r, err := l.query(ctx, t, q)
 	if err != nil {
 		return nil, l.end(err)
 	}
 	return r, nil
 }
 
-func (l *loan) query(ctx context.Context, q engine.Query) (*rows, error) {
-	if err := l.resolve(q.Tables); err != nil {
-		return nil, err
-	}
-	st, err := l.statement(ctx, true)
+func (l *loan) query(ctx context.Context, t *tree, q engine.Query) (*rows, error) {
+	st, err := l.statement(ctx, t, q, true)
 	if err != nil {
 		return nil, err
 	}
@@ -147,9 +140,7 @@ func (r *rows) Close() {
 	}
 	r.over, r.err = true, errRowsClosed
 	r.loan.cancel()
-	r.loan.p.tasks.Add(1) // not zero: the worker itself is one
-	go func() {
-		defer r.loan.p.tasks.Done()
+	r.loan.p.background(func() {
 		for {
 			m, err := r.read()
 			if err == nil {
@@ -162,7 +153,7 @@ func (r *rows) Close() {
 			_ = r.loan.end(err) // nobody is left to hear it; deaths are logged
 			return
 		}
-	}()
+	})
 }
 
 // read returns the next message, io.EOF after a FIN that agrees with them.
@@ -176,7 +167,7 @@ func (r *rows) read() (engine.Message, error) {
 	case kindData:
 		m, err := r.data(h)
 		if err != nil {
-			return engine.Message{}, &lostError{err}
+			return engine.Message{}, &lostError{cause: err}
 		}
 		return m, nil
 	case kindFin:
@@ -187,7 +178,7 @@ func (r *rows) read() (engine.Message, error) {
 		case f.Failure != nil:
 			return engine.Message{}, f.Failure
 		case f.Rows != r.total || f.Batches != r.messages:
-			return engine.Message{}, &lostError{fmt.Errorf("%w: FIN tells of %d rows in %d messages, %d in %d came", errProtocol, f.Rows, f.Batches, r.total, r.messages)}
+			return engine.Message{}, &lostError{cause: fmt.Errorf("%w: FIN tells of %d rows in %d messages, %d in %d came", errProtocol, f.Rows, f.Batches, r.total, r.messages)}
 		}
 		return engine.Message{}, io.EOF
 	}
@@ -256,12 +247,12 @@ func takeBuffer(n int) *[]byte {
 func decodeSchema(b []byte) (s *arrow.Schema, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s, err = nil, &lostError{fmt.Errorf("%w: schema: %v", errProtocol, p)}
+			s, err = nil, &lostError{cause: fmt.Errorf("%w: schema: %v", errProtocol, p)}
 		}
 	}()
 	r, err := ipc.NewReader(bytes.NewReader(b))
 	if err != nil {
-		return nil, &lostError{fmt.Errorf("%w: schema: %w", errProtocol, err)}
+		return nil, &lostError{cause: fmt.Errorf("%w: schema: %w", errProtocol, err)}
 	}
 	defer r.Release()
 	return r.Schema(), nil

@@ -12,12 +12,8 @@ import (
 // regate puts the text that is about to be bound through the gate once more,
 // and wants it to read the given views and nothing else: what runs is what the
 // gate has read, not only made from it.
-func (c *conn) regate(sql string, views []view) (*tree, error) {
-	b, err := c.parse(sql)
-	if err != nil {
-		return nil, err
-	}
-	t, err := readTree(sql, []byte(b))
+func regate(sql, parsed string, views []view) (*tree, error) {
+	t, err := readTree(sql, []byte(parsed))
 	if err != nil {
 		return nil, fmt.Errorf("the regenerated statement: %w", err)
 	}

@@ -174,6 +174,54 @@ func (w *worker) handle(r request) (fin, error) {
 	if r.kind == kindReopen {
 		return fin{}, w.reopen()
 	}
+	switch r.kind {
+	case kindParse:
+		var p parseRequest
+		if err := json.Unmarshal(r.body, &p); err != nil {
+			return fin{}, err
+		}
+		row, err := w.scribe(w.inst.parse, p.SQL)
+		if err != nil {
+			return fin{}, err
+		}
+		if len(row[0]) > replyBytesMax {
+			return fin{}, &failure{Class: "Out of Memory", Position: -1, Public: true, Message: "the statement has too many parts; load its values as a table and join it"}
+		}
+		return fin{}, w.wire.send(kindAST, r.id, []byte(row[0]))
+	case kindPlan, kindExec:
+		var st statement
+		if err := json.Unmarshal(r.body, &st); err != nil {
+			return fin{}, err
+		}
+		sql, again, err := w.text(st)
+		if err != nil {
+			return fin{}, err
+		}
+		f, err := w.statement(r, st, sql)
+		return f, relocate(err, again, st.Tree)
+	}
+	return fin{}, errProtocol
+}
+
+// scribe runs a statement about texts, which a cancel interrupts.
+func (w *worker) scribe(s *stream, parameter string) ([]string, error) {
+	w.hold(w.inst.scribe)
+	defer w.hold(nil)
+	return s.texts(parameter)
+}
+
+// text writes the statement's tree as SQL, and returns that and its own tree.
+func (w *worker) text(st statement) (string, *tree, error) {
+	row, err := w.scribe(w.inst.regenerate, string(st.Tree))
+	if err != nil {
+		return "", nil, err
+	}
+	again, err := regate(row[0], row[1], st.Views)
+	return row[0], again, err
+}
+
+// statement plans or runs a statement on a fresh connection.
+func (w *worker) statement(r request, st statement, sql string) (fin, error) {
 	c, err := w.inst.connect()
 	if err != nil {
 		return fin{}, err
@@ -183,35 +231,6 @@ func (w *worker) handle(r request) (fin, error) {
 		w.hold(nil)
 		c.close()
 	}()
-	switch r.kind {
-	case kindParse:
-		var p parseRequest
-		if err := json.Unmarshal(r.body, &p); err != nil {
-			return fin{}, err
-		}
-		tree, err := c.parse(p.SQL)
-		if err != nil {
-			return fin{}, err
-		}
-		return fin{}, w.wire.send(kindAST, r.id, []byte(tree))
-	case kindPlan, kindExec:
-		var st statement
-		if err := json.Unmarshal(r.body, &st); err != nil {
-			return fin{}, err
-		}
-		return w.statement(r, c, st)
-	}
-	return fin{}, errProtocol
-}
-
-// parse returns the engine's tree of a text, or its account of what is wrong
-// with it, in JSON. Nothing is bound.
-func (c *conn) parse(sql string) (string, error) {
-	return c.text("SELECT json_serialize_sql(?::VARCHAR)", sql)
-}
-
-// statement plans or runs a statement on a fresh connection.
-func (w *worker) statement(r request, c *conn, st statement) (f fin, err error) {
 	for _, v := range st.Views {
 		if err := c.run("CREATE TEMP VIEW " + quoteName(v.Name) + " AS " + v.SQL); err != nil {
 			return fin{}, err
@@ -220,15 +239,6 @@ func (w *worker) statement(r request, c *conn, st statement) (f fin, err error) 
 			return fin{}, err
 		}
 	}
-	sql, err := c.text("SELECT json_deserialize_sql(?::JSON)", string(st.Tree))
-	if err != nil {
-		return fin{}, err
-	}
-	again, err := c.regate(sql, st.Views)
-	if err != nil {
-		return fin{}, err
-	}
-	defer func() { err = relocate(err, again, st.Tree) }()
 	s, err := c.prepare(sql)
 	if err != nil {
 		return fin{}, err

@@ -96,9 +96,7 @@ func (p *Pool) put(c *child) {
 		return
 	}
 	p.stats.recycled.Add(1)
-	p.tasks.Add(1) // not zero: the worker itself is one
-	go func() {
-		defer p.tasks.Done()
+	p.background(func() {
 		defer p.want()
 		defer p.slots.Release(1)
 		if worn || c.reopen() != nil || c.grown() {
@@ -106,7 +104,7 @@ func (p *Pool) put(c *child) {
 			return
 		}
 		p.shelve(c)
-	}()
+	})
 }
 
 // drop ends a worker that cannot be trusted with another statement.
