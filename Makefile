@@ -10,8 +10,12 @@ CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/lake
 RELEASE := $(patsubst v%,%,$(shell git describe --tags --exact-match --match 'v*' 2>/dev/null))
 BIN := bin/lake
 
+# Everything is built without the paths of this machine, so that all targets,
+# and the copies that mutants run in, share what is built.
+export GOFLAGS := $(strip $(shell go env GOFLAGS) -trimpath)
+
 # A run of tests that takes longer than its budget fails.
-CHECK_BUDGET ?= 5m
+UNIT_BUDGET ?= 5m
 RACE_BUDGET ?= 5m
 E2E_BUDGET ?= 10m
 
@@ -21,14 +25,12 @@ FUZZTIME ?= 30s
 GO_TEST := go run .ci/slowest.go
 # Tests find the Python with the clients that others wrote by this variable.
 WITH_CLIENTS = LAKE_PYTHON=$$(.ci/venv); export LAKE_PYTHON;
-# Written Go files; generated ones are as their generator makes them.
-GO_FILES = git ls-files --cached --others --exclude-standard -- '*.go' ':!*.pb.go'
 # Packages that link no C: the race detector sees all of them.
 PURE = go list -f '{{.ImportPath}} {{join .Deps " "}}' ./... | grep -v github.com/duckdb | cut -d ' ' -f 1
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: build ## load three million real flights and ask about them
@@ -36,29 +38,25 @@ demo: build ## load three million real flights and ask about them
 
 .PHONY: build
 build: ## build bin/lake
-	@CGO_ENABLED=1 go build -trimpath -ldflags '-X main.release=$(RELEASE)' -o $(BIN) .
+	@CGO_ENABLED=1 go build -ldflags '-X main.release=$(RELEASE)' -o $(BIN) .
 
 .PHONY: test
 test: check e2e ## everything that must hold: check and e2e
 
 .PHONY: check
-check: ## style, vulnerabilities, licences, generated code, all fast tests, race, mutants
-	@.ci/timed lint $(MAKE) lint
-	@.ci/timed generated .ci/generate --check
-	@.ci/timed licences $(MAKE) licences
-	@.ci/timed clients .ci/venv
-	@$(WITH_CLIENTS) .ci/timed tests $(GO_TEST) -budget $(CHECK_BUDGET) -- -skip '^TestE2E' ./...
-	@.ci/timed race $(MAKE) race
-	@.ci/timed mutants $(MAKE) mutants
-	@.ci/timed vulnerabilities .ci/govulncheck
+check: lint generated licences unit race mutants vulnerabilities ## all but the end-to-end tests
 
 .PHONY: e2e
 e2e: build ## the binary, as processes, with clients that others wrote
 	@$(WITH_CLIENTS) .ci/timed e2e $(GO_TEST) -budget $(E2E_BUDGET) -- -run '^TestE2E' -count=1 -timeout $(E2E_BUDGET) .
 
+.PHONY: unit
+unit: ## the tests of every package, end to end ones excepted
+	@$(WITH_CLIENTS) .ci/timed unit $(GO_TEST) -budget $(UNIT_BUDGET) -- -skip '^TestE2E' ./...
+
 .PHONY: race
 race: ## the tests of every package without C, under the race detector
-	@$(WITH_CLIENTS) $(GO_TEST) -budget $(RACE_BUDGET) -- -race $$($(PURE))
+	@$(WITH_CLIENTS) .ci/timed race $(GO_TEST) -budget $(RACE_BUDGET) -- -race $$($(PURE))
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME
@@ -74,26 +72,27 @@ bench: build ## compare with DuckDB in one run; docs/benchmarks.md has the figur
 
 .PHONY: lint
 lint: ## gofumpt, go vet, staticcheck
-	@unformatted=$$(go tool gofumpt -l $$($(GO_FILES))); \
-	if [ -n "$$unformatted" ]; then printf 'not formatted; run gofumpt -w:\n%s\n' "$$unformatted"; exit 1; fi
-	@go vet ./...
-	@go tool staticcheck ./...
-	@go vet .ci/slowest.go
-	@go vet testdata/mutants/run.go
-	@go tool staticcheck .ci/slowest.go
-	@go tool staticcheck testdata/mutants/run.go
+	@.ci/timed lint .ci/lint
 
 .PHONY: generate
 generate: ## generate Go code from .proto files
 	@.ci/generate
 
+.PHONY: generated
+generated: ## refuse generated code that is not up to date
+	@.ci/timed generated .ci/generate --check
+
 .PHONY: mutants
 mutants: ## break the code on purpose: the tests must notice
-	@$(WITH_CLIENTS) go run testdata/mutants/run.go
+	@$(WITH_CLIENTS) .ci/timed mutants go run testdata/mutants/run.go
 
 .PHONY: licences
 licences: ## refuse dependencies that are not permissive
-	@.ci/licences
+	@.ci/timed licences .ci/licences
+
+.PHONY: vulnerabilities
+vulnerabilities: ## refuse known vulnerabilities that the code reaches
+	@.ci/timed vulnerabilities .ci/govulncheck
 
 .PHONY: cover
 cover: ## statement coverage of the fast tests, by package
