@@ -219,6 +219,9 @@ func DecodeSchema(b []byte) (*arrow.Schema, error) {
 	if len(b) > SchemaBytesMax {
 		return nil, fault.Newf(fault.Exhausted, "a schema of %d bytes is over the bound of %d", len(b), SchemaBytesMax)
 	}
+	if err := VerifySchema(b); err != nil {
+		return nil, err
+	}
 	r, err := ipc.NewReader(bytes.NewReader(b))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %v", errSchemaBytes, err)

@@ -132,4 +132,3 @@ func project(t *testing.T, b arrow.RecordBatch, columns []engine.Column) (arrow.
 	}
 	return array.NewRecordBatch(arrow.NewSchema(fields, nil), arrays, b.NumRows()), true
 }
-

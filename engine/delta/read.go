@@ -2,6 +2,7 @@ package delta
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -71,6 +72,9 @@ func openParquet(r io.ReaderAt, size int64) (p *parquetFile, err error) {
 	if err != nil {
 		return nil, unreadable(err)
 	}
+	if err := checkArrowSchema(f); err != nil {
+		return nil, errors.Join(unreadable(err), f.Close())
+	}
 	// Not arrow-go's parallel reading: a panic over broken bytes in a goroutine
 	// of its own would end the process.
 	a, err := pqarrow.NewFileReader(f, pqarrow.ArrowReadProperties{BatchSize: readRowsMax}, memory.DefaultAllocator)
@@ -82,6 +86,25 @@ func openParquet(r io.ReaderAt, size int64) (p *parquetFile, err error) {
 		return nil, errors.Join(unreadable(err), f.Close())
 	}
 	return &parquetFile{f, a, s}, nil
+}
+
+// arrowSchemaKey is the file metadata in which writers leave their Arrow schema.
+const arrowSchemaKey = "ARROW:schema"
+
+// checkArrowSchema looks at the Arrow schema of a file before arrow-go does,
+// which believes what it says of its own size.
+func checkArrowSchema(f *file.Reader) error {
+	text := f.MetaData().KeyValueMetadata().FindValue(arrowSchemaKey)
+	if text == nil {
+		return nil
+	}
+	b, err := base64.StdEncoding.DecodeString(*text)
+	if err != nil || len(b) == 0 {
+		if b, err = base64.RawStdEncoding.DecodeString(*text); err != nil {
+			return err
+		}
+	}
+	return engine.VerifySchema(b)
 }
 
 func (p *parquetFile) close() error { return p.file.Close() }

@@ -2,6 +2,7 @@ package delta_test
 
 import (
 	"context"
+	"io"
 	"iter"
 	"testing"
 
@@ -79,3 +80,6 @@ func readFile(ctx context.Context, s objects.Store, f engine.DataFile, yield fun
 	}
 	return true
 }
+
+// readSeekerAt is an object as arrow-go reads files.
+func readSeekerAt(r objects.Reader) *io.SectionReader { return io.NewSectionReader(r, 0, r.Size()) }
