@@ -50,7 +50,7 @@ func NewSchema(s *arrow.Schema) (schema *arrow.Schema, next int, err error) {
 			return nil, 0, err
 		}
 		seen[folded] = f.Name
-		if fields[i], err = number(f, &next, nestingMax); err != nil {
+		if fields[i], err = number(f.Name, f, &next, nestingMax); err != nil {
 			return nil, 0, err
 		}
 	}
@@ -70,16 +70,16 @@ func checkColumnName(name string) error {
 }
 
 // number returns f without Parquet's metadata and with ids on it and on every
-// field below it.
-func number(f arrow.Field, next *int, depth int) (arrow.Field, error) {
+// field below it. It is, or lies below, the named column.
+func number(column string, f arrow.Field, next *int, depth int) (arrow.Field, error) {
 	if depth == 0 {
-		return f, fault.Newf(fault.Exhausted, "column %q is nested more than %d deep", f.Name, nestingMax)
+		return f, fault.Newf(fault.Exhausted, "column %q is nested more than %d deep; flatten it", column, nestingMax)
 	}
 	f = WithoutParquetKeys(f)
 	keys, values := slices.Clone(f.Metadata.Keys()), slices.Clone(f.Metadata.Values())
 	f.Metadata = arrow.NewMetadata(append(keys, FieldIDKey), append(values, strconv.Itoa(*next)))
 	*next++
-	t, err := mapChildren(f.Type, func(c arrow.Field) (arrow.Field, error) { return number(c, next, depth-1) })
+	t, err := mapChildren(f.Type, func(c arrow.Field) (arrow.Field, error) { return number(column, c, next, depth-1) })
 	f.Type = t
 	return f, err
 }
