@@ -242,6 +242,9 @@ func (c *child) death(cause error) error {
 
 // place links a statement's files into in/. It returns their paths.
 func (c *child) place(ctx context.Context, objects []string, place func(ctx context.Context, object, path string) error) ([]string, error) {
+	if place == nil && len(objects) > 0 {
+		return nil, fault.New(fault.Internal, "the query engine was not told where objects are")
+	}
 	paths := make([]string, len(objects))
 	for i, object := range objects {
 		c.files++

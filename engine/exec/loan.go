@@ -135,13 +135,13 @@ func (l *loan) ask(kind frameKind, v any, answer frameKind) ([]byte, error) {
 // over is the error of a statement whose context has ended.
 func (p *Pool) over(why error) error {
 	if errors.Is(why, context.DeadlineExceeded) {
-		return fmt.Errorf("%w: %w", errDeadline, why)
+		return fault.Detail(errDeadline, "the statement ran out of time (this server gives one %v at most); select less, or narrow it with WHERE", p.o.DeadlineMax)
 	}
 	return why
 }
 
 var (
-	errDeadline = fault.New(fault.Deadline, "the statement took longer than it may; select less, or narrow it with WHERE")
+	errDeadline = fault.New(fault.Deadline, "the statement ran out of time")
 	errDied     = fault.New(fault.Unavailable, "the query's worker died before it gave any row; the same statement is not run again for a while: change it, or report it with the server's log")
 	errCut      = fault.New(fault.Internal, "stream lost, not resumable: the query's worker died after it had given rows; those are not the whole result")
 )

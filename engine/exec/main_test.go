@@ -12,5 +12,8 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == exec.WorkerCommand {
 		os.Exit(exec.WorkerMain())
 	}
+	if len(os.Args) > 2 && os.Args[1] == exec.RogueCommand {
+		os.Exit(exec.RogueMain(os.Args[2]))
+	}
 	os.Exit(m.Run())
 }

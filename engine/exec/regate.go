@@ -21,7 +21,7 @@ func regate(sql, parsed string, views []view) (*tree, error) {
 	for _, v := range views {
 		r.views[v.Name] = true
 	}
-	if _, err := r.query(t.node, nil, nil); err != nil {
+	if _, err := r.query(t.node, nil, &scope{}); err != nil {
 		return nil, fmt.Errorf("the regenerated statement: %w", err)
 	}
 	return t, nil

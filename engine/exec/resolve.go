@@ -48,7 +48,7 @@ type planTable struct {
 // tables returns the tables that the statement reads.
 func (t *tree) tables() ([]ident.Table, error) {
 	r := resolver{index: map[ident.Table]int{}}
-	if _, err := r.query(t.node, nil, nil); err != nil {
+	if _, err := r.query(t.node, nil, &scope{}); err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(r.tables, func(a, b planTable) int { return cmp.Compare(a.at, b.at) })
@@ -62,15 +62,15 @@ func (t *tree) tables() ([]ident.Table, error) {
 // resolve renames the tree's tables and follows columns to them. The tree
 // belongs to the plan afterwards.
 func (t *tree) resolve(bindings []engine.Binding) (*plan, error) {
-	r := resolver{index: map[ident.Table]int{}, bindings: map[ident.Table]engine.Scan{}, aliases: map[string]string{}, rename: true}
+	r := resolver{index: map[ident.Table]int{}, bindings: map[ident.Table]engine.Scan{}, aliases: map[string]string{}, crowded: crowdedNames(t.node), rename: true}
 	for _, b := range bindings {
 		r.bindings[b.Table] = b.Scan
 	}
-	out, err := r.query(t.node, nil, nil)
+	out, err := r.query(t.node, nil, &scope{})
 	if err != nil {
 		return nil, err
 	}
-	return &plan{tree: t.root, tables: r.tables, aliases: r.aliases, output: out, spelling: respell(t.sql, t.node)}, nil
+	return &plan{tree: t.root, tables: r.tables, aliases: r.aliases, output: out, spelling: respell(t.sql, t.node, r.aliases)}, nil
 }
 
 // A resolver finds out what the names in a gated tree mean.
@@ -80,12 +80,14 @@ type resolver struct {
 	tables   []planTable
 	index    map[ident.Table]int // into tables
 	aliases  map[string]string   // see plan
+	crowded  map[string]bool     // see crowdedNames
 	views    map[string]bool     // instead of tables: only these, by their names
 }
 
 // A relation is a named set of columns.
 type relation struct {
 	alias   string
+	shown   string      // what the statement calls it
 	table   ident.Table // of a table that has no alias of its own
 	columns []column
 	known   bool // columns are all there are
@@ -135,7 +137,7 @@ func (r *resolver) query(node map[string]any, outer *cteScope, around *scope) (r
 		if err != nil {
 			return relation{}, err
 		}
-		if err := r.expressions(cte["key_targets"], in, nil); err != nil {
+		if err := r.expressions(cte["key_targets"], in, &scope{}); err != nil {
 			return relation{}, err
 		}
 		rel.rename(list(cte["aliases"]))
@@ -176,7 +178,7 @@ func (r *resolver) recursive(node map[string]any, in *cteScope, around *scope) (
 	if _, err := r.query(object(node["right"]), self, around); err != nil {
 		return relation{}, err
 	}
-	if err := r.expressions(node["key_targets"], in, nil); err != nil {
+	if err := r.expressions(node["key_targets"], in, &scope{}); err != nil {
 		return relation{}, err
 	}
 	return out, r.expressions(node["modifiers"], in, around)
@@ -213,17 +215,17 @@ func (r *resolver) from(ref map[string]any, in *cteScope, s *scope) error {
 		if err != nil {
 			return err
 		}
-		rel.alias, rel.table = text(ref["alias"]), ident.Table{}
+		rel.alias, rel.shown, rel.table = text(ref["alias"]), text(ref["alias"]), ident.Table{}
 		rel.rename(list(ref["column_name_alias"]))
 		s.relations = append(s.relations, rel)
 		return nil
 	case "JOIN":
 		return r.join(ref, in, s)
 	case "TABLE_FUNCTION":
-		s.relations = append(s.relations, relation{alias: text(ref["alias"])})
+		s.relations = append(s.relations, relation{alias: text(ref["alias"]), shown: text(ref["alias"])})
 		return r.expressions(object(ref["function"])["children"], in, s)
 	case "EXPRESSION_LIST":
-		s.relations = append(s.relations, relation{alias: text(ref["alias"])})
+		s.relations = append(s.relations, relation{alias: text(ref["alias"]), shown: text(ref["alias"])})
 		return r.expressions(ref["values"], in, s)
 	}
 	return unknown("table", ref["type"])
@@ -256,10 +258,11 @@ func (r *resolver) base(ref map[string]any, in *cteScope, s *scope) (relation, e
 	if catalog == "" && (schema == "" || strings.EqualFold(schema, "recurring")) {
 		if cte := in.find(name); cte != nil && (schema == "" || cte.self) {
 			rel := cte.rel.clone()
-			rel.alias, rel.table = alias, ident.Table{}
-			if alias == "" {
+			rel.table = ident.Table{}
+			if rel.alias = alias; alias == "" {
 				rel.alias = name
 			}
+			rel.shown = rel.alias
 			return rel, nil
 		}
 	}
@@ -278,13 +281,12 @@ func (r *resolver) base(ref map[string]any, in *cteScope, s *scope) (relation, e
 	if err != nil {
 		return relation{}, err
 	}
-	rel := relation{alias: alias}
+	rel := relation{alias: alias, shown: alias}
 	if alias == "" {
+		rel.shown = name
 		rel.table, rel.alias = t, name
-		for _, other := range s.relations {
-			if strings.EqualFold(other.alias, name) {
-				rel.alias = r.newAlias(t) // two namespaces may hold tables of one name
-			}
+		if r.crowded[t.Name] {
+			rel.alias = r.newAlias(name)
 		}
 	}
 	if !r.rename {
@@ -298,12 +300,9 @@ func (r *resolver) base(ref map[string]any, in *cteScope, s *scope) (relation, e
 	return rel, nil
 }
 
-func (r *resolver) newAlias(t ident.Table) string {
-	if r.aliases == nil {
-		return t.Name
-	}
+func (r *resolver) newAlias(name string) string {
 	a := viewPrefix + "as_" + strconv.Itoa(len(r.aliases))
-	r.aliases[a] = planTable{name: t}.String()
+	r.aliases[a] = name
 	return a
 }
 
@@ -326,6 +325,62 @@ func tableName(catalog, schema, name string) (ident.Table, error) {
 		return ident.Table{}, fault.Newf(fault.Unsupported, "%.80s is not supported yet; list tables with lake table ls, or with your driver's metadata calls", full)
 	}
 	return ident.NewTable(schema, name)
+}
+
+// crowdedNames returns the table names that a statement also uses for another
+// table or as an alias. Tables of such names get aliases of their own, or a
+// reference to one could be caught by another that stands nearer.
+func crowdedNames(tree any) map[string]bool {
+	c := crowd{namespaces: map[string]string{}, crowded: map[string]bool{}, aliases: map[string]bool{}}
+	c.walk(tree)
+	for name := range c.aliases {
+		if _, ok := c.namespaces[name]; ok {
+			c.crowded[name] = true
+		}
+	}
+	return c.crowded
+}
+
+type crowd struct {
+	namespaces map[string]string // of tables without alias, by table name
+	aliases    map[string]bool
+	crowded    map[string]bool
+}
+
+func (c *crowd) walk(v any) {
+	switch v := v.(type) {
+	case []any:
+		for _, v := range v {
+			c.walk(v)
+		}
+	case map[string]any:
+		switch v["type"] {
+		case "BASE_TABLE":
+			c.table(strings.ToLower(text(v["schema_name"])), strings.ToLower(text(v["table_name"])), text(v["alias"]))
+		case "SUBQUERY", "TABLE_FUNCTION", "EXPRESSION_LIST":
+			c.aliases[strings.ToLower(text(v["alias"]))] = true
+		}
+		if key, ok := v["key"].(string); ok { // of a CTE, or of something that does no harm
+			c.aliases[strings.ToLower(key)] = true
+		}
+		for _, v := range v {
+			c.walk(v)
+		}
+	}
+}
+
+func (c *crowd) table(namespace, name, alias string) {
+	if alias != "" {
+		c.aliases[strings.ToLower(alias)] = true
+		return
+	}
+	if namespace == "" {
+		namespace = string(ident.DefaultNamespace)
+	}
+	if other, ok := c.namespaces[name]; ok && other != namespace {
+		c.crowded[name] = true
+	}
+	c.namespaces[name] = namespace
 }
 
 // table returns the position of t, which the text has at, in the statement's
@@ -401,12 +456,15 @@ func parameters(v any) []string {
 }
 
 // qualify makes ns.t.c and lake.ns.t.c into t.c where ns.t is a table in scope
-// that has no alias.
+// that has no alias, and t into the alias that the table was given.
 func (s *scope) qualify(ref map[string]any) {
 	names := list(ref["column_names"])
+	if len(names) < 2 {
+		return
+	}
 	for o := s; o != nil; o = o.outer {
 		for _, p := range o.lambda {
-			if len(names) > 0 && strings.EqualFold(p, text(names[0])) {
+			if strings.EqualFold(p, text(names[0])) {
 				return
 			}
 		}
@@ -416,7 +474,25 @@ func (s *scope) qualify(ref map[string]any) {
 				return
 			}
 		}
+		if alias, ok := o.alias(text(names[0])); ok {
+			ref["column_names"] = append([]any{alias}, names[1:]...)
+			return
+		}
 	}
+}
+
+// alias returns the alias of what a statement calls name in this very scope.
+// If that is several things, it is left to the engine to refuse it.
+func (s *scope) alias(name string) (alias string, ok bool) {
+	for _, rel := range s.relations {
+		if strings.EqualFold(rel.shown, name) {
+			if ok {
+				return name, true
+			}
+			alias, ok = rel.alias, true
+		}
+	}
+	return alias, ok
 }
 
 // qualifier returns how many of the leading names say namespace and table of
@@ -443,9 +519,12 @@ func foldEqual(want []string, names []any) bool {
 	return true
 }
 
-// qualifyStar does for the columns that a star leaves out or renames what
-// qualify does.
+// qualifyStar does what qualify does for the table of a star, and for the
+// columns that the star leaves out or renames.
 func (s *scope) qualifyStar(star map[string]any) {
+	if alias, ok := s.alias(text(star["relation_name"])); ok && text(star["relation_name"]) != "" {
+		star["relation_name"] = alias
+	}
 	var columns []any
 	columns = append(columns, list(star["qualified_exclude_list"])...)
 	for _, e := range list(star["rename_list"]) {
@@ -455,6 +534,9 @@ func (s *scope) qualifyStar(star map[string]any) {
 		c := object(c)
 		names := []any{c["schema"], c["table"], c["column"]}
 		if text(c["schema"]) == "" {
+			if alias, ok := s.alias(text(c["table"])); ok && text(c["table"]) != "" {
+				c["table"] = alias
+			}
 			continue
 		}
 		if text(c["catalog"]) != "" {

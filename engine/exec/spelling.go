@@ -13,12 +13,13 @@ type spelling struct {
 	Doubles   bool // constants were respelled
 	Lambdas   bool // all lambdas were written with the keyword, or as comprehensions
 	Intervals bool
+	Aliases   map[string]string `json:",omitempty"` // made up, to what the caller calls the table
 }
 
 // respell changes constants that the engine would write in a way that reads
 // back as another type: 1000.0 of 1e3 would be a decimal, 5 of 5. an integer.
-func respell(sql string, tree any) spelling {
-	s := spelling{Lambdas: true}
+func respell(sql string, tree any, aliases map[string]string) spelling {
+	s := spelling{Lambdas: true, Aliases: aliases}
 	s.walk(sql, tree)
 	return s
 }
@@ -73,7 +74,8 @@ func (s *spelling) constant(node map[string]any) {
 // lambda looks whether a lambda was written with an arrow, whose position it
 // then has.
 func (s *spelling) lambda(sql string, node map[string]any) {
-	at, err := node[locationKey].(json.Number).Int64()
+	number, _ := node[locationKey].(json.Number)
+	at, err := number.Int64()
 	if err == nil && at >= 0 && at < int64(len(sql)) && strings.HasPrefix(sql[at:], "->") {
 		s.Lambdas = false
 	}
@@ -97,6 +99,14 @@ func (s spelling) name(n string) string {
 	}
 	if s.Intervals {
 		n = intervalName.ReplaceAllString(n, "${1}DOUBLE${2}")
+	}
+	if len(s.Aliases) > 0 {
+		n = generatedName.ReplaceAllStringFunc(n, func(made string) string {
+			if name, ok := s.Aliases[made]; ok {
+				return name
+			}
+			return made
+		})
 	}
 	return n
 }

@@ -89,6 +89,15 @@ SELECT people.name, orders.amount FROM people LEFT JOIN ns.orders ON orders.pers
 SELECT * FROM ns.orders JOIN other.orders USING (id)
 SELECT ns.orders.id, other.orders.note FROM ns.orders JOIN other.orders ON ns.orders.id = other.orders.id
 SELECT * FROM ns.orders NATURAL JOIN other.orders
+SELECT ns.orders.id, p.name FROM ns.orders JOIN other.orders ON other.orders.id = ns.orders.id JOIN people p ON p.id = ns.orders.person_id ORDER BY ns.orders.id
+SELECT (SELECT max(ns.orders.amount) FROM ns.orders WHERE ns.orders.id = other.orders.id) AS m FROM other.orders
+SELECT count(*) FROM ns.orders, other.orders
+SELECT (SELECT max(main.people.height) FROM ns.orders AS people WHERE people.person_id = main.people.id) AS m FROM main.people
+SELECT (SELECT count(*) FROM other.orders WHERE orders.id > 2) AS n, orders.id + 1 FROM ns.orders WHERE orders.id < 3
+SELECT orders.*, ns.orders.id FROM ns.orders WHERE EXISTS (SELECT orders.* FROM other.orders)
+SELECT * EXCLUDE (orders.tags) FROM ns.orders WHERE id IN (SELECT id FROM other.orders)
+WITH people AS (SELECT * FROM people WHERE people.id > 2) SELECT people.name FROM people ORDER BY people.id
+WITH people AS (SELECT 1 AS id) SELECT (SELECT count(*) FROM main.people WHERE main.people.id > people.id) AS n FROM people
 SELECT * FROM people p FULL OUTER JOIN ns.orders o ON p.id = o.person_id AND o.amount > 10
 SELECT name FROM people RIGHT JOIN ns.orders ON people.id = person_id
 SELECT * FROM people SEMI JOIN ns.orders ON person_id = people.id
@@ -161,6 +170,8 @@ SELECT p.nothere FROM people p
 SELECT people.id FROM people AS p
 SELECT ns.orders.id FROM ns.orders AS o
 SELECT id FROM ns.orders, other.orders
+SELECT orders.id FROM ns.orders JOIN other.orders ON true
+SELECT count(*) FROM people, people
 SELECT name::INTEGER FROM people
 SELECT sum(name) FROM people
 SELECT name, count(*) FROM people
