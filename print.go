@@ -49,6 +49,8 @@ func cell(a arrow.Array, i int, null string) string {
 	switch a := a.(type) {
 	case *array.Timestamp:
 		return timestamp(a, i)
+	case *array.Decimal128:
+		return decimal(a, i)
 	case *array.Dictionary:
 		return cell(a.Dictionary(), a.GetValueIndex(i), null)
 	}
@@ -63,6 +65,11 @@ func timestamp(a *array.Timestamp, i int) string {
 		text += "Z"
 	}
 	return text
+}
+
+// decimal is a number with all digits of its scale.
+func decimal(a *array.Decimal128, i int) string {
+	return a.Value(i).ToString(a.DataType().(*arrow.Decimal128Type).Scale)
 }
 
 func (p printer) csv(rows *sdk.Rows) error {
@@ -135,6 +142,9 @@ func (p printer) json(rows *sdk.Rows, open, between, end string) error {
 func jsonValue(a arrow.Array, i int) any {
 	if t, ok := a.(*array.Timestamp); ok && t.IsValid(i) {
 		return strings.Replace(timestamp(t, i), " ", "T", 1)
+	}
+	if d, ok := a.(*array.Decimal128); ok && d.IsValid(i) {
+		return json.Number(decimal(d, i))
 	}
 	return a.GetOneForMarshal(i)
 }

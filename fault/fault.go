@@ -52,6 +52,20 @@ type classed struct {
 func (e *classed) Error() string { return e.msg }
 func (e *classed) Unwrap() error { return e.base }
 
+// Is makes an error be the class of its kind.
+func (e *classed) Is(target error) bool {
+	c, ok := target.(class)
+	return ok && Kind(c) == e.kind
+}
+
+type class Kind
+
+func (c class) Error() string { return Kind(c).String() }
+
+// Class returns an error that every error of the kind is, by errors.Is: for
+// callers who act on the kind alone.
+func Class(k Kind) error { return class(k) }
+
 // New returns a sentinel of the given kind. Its text is safe to show a client.
 func New(k Kind, msg string) error { return &classed{kind: k, msg: msg} }
 

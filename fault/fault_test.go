@@ -52,3 +52,13 @@ func TestEveryKindHasAName(t *testing.T) {
 		}
 	}
 }
+
+func TestClassIsEveryErrorOfItsKind(t *testing.T) {
+	err := fmt.Errorf("load: %w", fault.Detail(errNoTable, "table a.b does not exist"))
+	if !errors.Is(err, fault.Class(fault.NotFound)) {
+		t.Error("an error of kind NotFound is not of its class")
+	}
+	if errors.Is(err, fault.Class(fault.Exists)) || errors.Is(errors.New("x"), fault.Class(fault.Internal)) {
+		t.Error("an error is of a class that it has not")
+	}
+}

@@ -19,6 +19,9 @@ import (
 type Rows struct {
 	reader *arrowflight.Reader
 	cancel context.CancelFunc
+
+	batch arrow.RecordBatch // the one that Next is in
+	row   int64
 }
 
 // Query runs one SELECT. Everything it reads is of one moment, however long
@@ -50,7 +53,7 @@ func (c *Client) Query(ctx context.Context, sql string) (*Rows, error) {
 		cancel()
 		return nil, rpcerr.FromStatus(err)
 	}
-	return &Rows{r, cancel}, nil
+	return &Rows{reader: r, cancel: cancel}, nil
 }
 
 // Schema is the schema of all batches.
@@ -65,11 +68,13 @@ func (r *Rows) Batches() iter.Seq2[arrow.RecordBatch, error] {
 				return
 			}
 		}
-		if err := r.reader.Err(); err != nil {
-			yield(nil, rpcerr.FromStatus(err))
+		if err := readError(r.reader); err != nil {
+			yield(nil, err)
 		}
 	}
 }
+
+func readError(r *arrowflight.Reader) error { return rpcerr.FromStatus(r.Err()) }
 
 // Close ends the query, also on the server.
 func (r *Rows) Close() {
