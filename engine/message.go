@@ -89,7 +89,7 @@ func (v *schemaVerifier) indirect(p int) int {
 func (t flatTable) field(slot int) int {
 	vtable := t.pos - int(int32(binary.LittleEndian.Uint32(t.v.b[t.pos:])))
 	size := int(binary.LittleEndian.Uint16(t.v.b[vtable:]))
-	if at := 4 + 2*slot; at+2 <= size {
+	if at := 4 + 2*slot; at < size { // as flatbuffers has it, of odd sizes too
 		if offset := int(binary.LittleEndian.Uint16(t.v.b[vtable+at:])); offset != 0 {
 			return t.pos + offset
 		}
