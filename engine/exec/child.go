@@ -347,7 +347,7 @@ func (c *child) nonsense(h header) error {
 }
 
 func (c *child) fin(h header) (fin, error) {
-	body, err := c.wire.body(h, replyBytesMax)
+	body, err := c.wire.body(h, answerBytesMax)
 	if err != nil {
 		return fin{}, &lostError{cause: err}
 	}

@@ -136,7 +136,7 @@ var (
 	absolutePath  = regexp.MustCompile(`(?:file:)?(?:/[A-Za-z0-9._@%+=~-]+)+/?`)
 )
 
-// messageBytesMax bounds the engine's part of an error text.
+// failureBytesMax bounds the engine's part of an error text.
 const failureBytesMax = 4 << 10
 
 // scrub takes from a message of the engine what is not the caller's: names
@@ -180,8 +180,25 @@ func (p *plan) generated(alias bool, number string) string {
 
 // asFailure is what FIN says of an error.
 func asFailure(err error) *failure {
-	if f, ok := errors.AsType[*failure](err); ok {
-		return f
+	f, ok := errors.AsType[*failure](err)
+	if !ok {
+		f = &failure{Class: "Worker", Message: err.Error(), Position: -1}
 	}
-	return &failure{Class: "Worker", Message: err.Error(), Position: -1}
+	const bytesMax = 16 << 10 // six times that in JSON, at worst
+	if len(f.Message) > bytesMax {
+		short := *f
+		short.Message = strings.ToValidUTF8(f.Message[:bytesMax], "") + "…"
+		f = &short
+	}
+	return f
+}
+
+// elsewhere is a failure of another text than the statement's.
+func elsewhere(err error) error {
+	if f, ok := errors.AsType[*failure](err); ok {
+		g := *f
+		g.Position = -1
+		return &g
+	}
+	return err
 }

@@ -18,15 +18,13 @@ const frameHeaderBytes = 4 + 1 + 4
 
 // Bounds on a frame's body.
 const (
-	requestBytesMax = 16 << 20                        // pool to worker
-	replyBytesMax   = 16 << 20                        // worker to pool, other than data
-	dataBytesMax    = rowBytesMax + 4<<20             // worker to pool: a message and its Flight header
-	rowBytesMax     = 16 << 20                        // one row, encoded
-	messageBytesMax = 3<<20 + 1<<19                   // a message of more than one row, encoded: 3.5 MiB
-	answerBytesMax  = 64 << 10                        // FIN and READY
-	rowsPrefixBytes = 4                               // DATA begins with the u32 count of its rows
-	_               = uint(1<<32 - dataBytesMax)      // a length fits its field
-	_               = uint(dataBytesMax - (16 << 20)) // and every row fits a frame
+	requestBytesMax = 16 << 20            // pool to worker
+	replyBytesMax   = 16 << 20            // AST and SCHEMA
+	answerBytesMax  = 256 << 10           // HELLO, READY and FIN
+	rowBytesMax     = 16 << 20            // one row, encoded
+	dataBytesMax    = rowBytesMax + 4<<20 // DATA: a message and its header, which is large for many columns
+	rowsPrefixBytes = 4                   // DATA begins with the u32 count of its rows
+	messageBytesMax = 3<<20 + 1<<19       // a message of more than one row, encoded: 3.5 MiB
 )
 
 // A frameKind says what a frame's body is. The zero kind is none. Kinds that a

@@ -149,10 +149,10 @@ var (
 // lost accounts for a worker that is dead or must die. Its errors do not wrap
 // the cause, which may be io.EOF: to callers that is the end of a whole result.
 func (l *loan) lost(why error, lost *lostError) error {
+	asked := l.c.killed.Load()
 	if errors.Is(lost.cause, errProtocol) {
 		l.c.kill()
 	}
-	asked := l.c.killed.Load()
 	death := l.c.death(lost.cause)
 	l.p.drop(l.c)
 	if why != nil {

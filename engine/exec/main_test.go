@@ -15,5 +15,8 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == exec.RogueCommand {
 		os.Exit(exec.RogueMain(os.Args[2]))
 	}
+	if len(os.Args) > 2 && os.Args[1] == ownerCommand {
+		os.Exit(ownerMain(os.Args[2]))
+	}
 	os.Exit(m.Run())
 }

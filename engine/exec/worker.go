@@ -171,10 +171,9 @@ func (w *worker) read() {
 }
 
 func (w *worker) handle(r request) (fin, error) {
-	if r.kind == kindReopen {
-		return fin{}, w.reopen()
-	}
 	switch r.kind {
+	case kindReopen:
+		return fin{}, w.reopen()
 	case kindParse:
 		var p parseRequest
 		if err := json.Unmarshal(r.body, &p); err != nil {
@@ -233,7 +232,7 @@ func (w *worker) statement(r request, st statement, sql string) (fin, error) {
 	}()
 	for _, v := range st.Views {
 		if err := c.run("CREATE TEMP VIEW " + quoteName(v.Name) + " AS " + v.SQL); err != nil {
-			return fin{}, err
+			return fin{}, w.cause(r.id, elsewhere(err))
 		}
 		if err := w.stopped(r.id); err != nil {
 			return fin{}, err
@@ -241,7 +240,7 @@ func (w *worker) statement(r request, st statement, sql string) (fin, error) {
 	}
 	s, err := c.prepare(sql)
 	if err != nil {
-		return fin{}, err
+		return fin{}, w.cause(r.id, err)
 	}
 	defer s.close()
 	if !s.isSelect() {
