@@ -234,7 +234,7 @@ func (c *child) bury() error {
 
 // death describes how a worker died whose socket ended with cause. For logs.
 func (c *child) death(cause error) error {
-	t := time.AfterFunc(exitMax, c.kill)
+	t := time.AfterFunc(exitMax, func() { _ = c.cmd.Process.Kill() }) // it is still a death of its own
 	defer t.Stop()
 	<-c.dead
 	return fmt.Errorf("worker %d died: %v, stderr %q: %w", c.cmd.Process.Pid, c.state, c.stderr, cause)
