@@ -118,7 +118,7 @@ func (m Manifest) Bytes() (n int64) {
 // A File is an immutable data file of a table.
 type File struct {
 	Name   string // below the table's location
-	Rows   int64
+	Rows   int64  // -1 if another writer of the table has not said it
 	Bytes  int64
 	SHA256 ident.Digest // zero if the file was not staged by lake
 	Stats  []ColumnStats
