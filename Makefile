@@ -25,7 +25,9 @@ FUZZTIME ?= 30s
 GO_TEST := go run .ci/slowest.go
 # Tests find the Python with the clients that others wrote by this variable.
 WITH_CLIENTS = LAKE_PYTHON=$$(.ci/venv); export LAKE_PYTHON;
-# Packages that link no C: the race detector sees all of them.
+# Packages that link no C: the race detector sees all of them. What it takes a
+# minute for and has one goroutine is left out.
+RACE_SKIP := ^TestAppendSurvivesEveryCrash$$
 PURE = go list -f '{{.ImportPath}} {{join .Deps " "}}' ./... | grep -v github.com/duckdb | cut -d ' ' -f 1
 
 .PHONY: help
@@ -56,13 +58,13 @@ unit: ## the tests of every package, end to end ones excepted
 
 .PHONY: race
 race: ## the tests of every package without C, under the race detector
-	@$(WITH_CLIENTS) .ci/timed race $(GO_TEST) -budget $(RACE_BUDGET) -- -race $$($(PURE))
+	@$(WITH_CLIENTS) .ci/timed race $(GO_TEST) -budget $(RACE_BUDGET) -- -race -skip '$(RACE_SKIP)' $$($(PURE))
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME
-	@for pkg in $$(go list ./...); do \
-		for target in $$(go test -list '^Fuzz' "$$pkg" | grep '^Fuzz' || true); do \
-			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$pkg"; \
+	@for file in $$(git grep -l --untracked '^func Fuzz' -- '*_test.go'); do \
+		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9]*\).*/\1/p' "$$file"); do \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")"; \
 		done; \
 	done
 
