@@ -74,6 +74,8 @@ func TestTheGateRefuses(t *testing.T) {
 		{"bytes that are not UTF-8", "SELECT '\xff'", fault.Invalid, "UTF-8"},
 		{"a text of more than 64 KiB", "SELECT '" + strings.Repeat("x", 64<<10) + "'", fault.Exhausted, "65545"},
 		{"an error of the parser, with line and caret", "SELECT 1,\n  FRM t t t", fault.Invalid, "LINE 2:   FRM t t t\n"},
+		{"a number beyond DOUBLE", "SELECT 1e400", fault.Invalid, "beyond the range of DOUBLE"},
+		{"a change behind WITH", "WITH x AS (SELECT 1) INSERT INTO t FROM x", fault.Invalid, "more than a query"},
 		{"INSERT", "INSERT INTO t VALUES (1)", fault.Invalid, "INSERT does not run as a query"},
 		{"DELETE after a comment", "/* x */ DELETE FROM t", fault.Invalid, "DELETE does not run as a query"},
 		{"CREATE", "CREATE TABLE t AS SELECT 1", fault.Invalid, "CREATE does not"},

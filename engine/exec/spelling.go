@@ -58,7 +58,7 @@ func (s *spelling) constant(node map[string]any) {
 	case "DOUBLE":
 		// The blank tells this text from one of the caller's.
 		s.Doubles = true
-		inner["value"] = map[string]any{"type": map[string]any{"id": "VARCHAR", "type_info": nil}, "is_null": false, "value": " " + number.String()}
+		inner["value"] = map[string]any{"type": map[string]any{"id": "VARCHAR", "type_info": nil}, "is_null": false, "value": " " + signedExponent.ReplaceAllString(number.String(), "e+$1")}
 	case "DECIMAL":
 		if object(t["type_info"])["scale"] != json.Number("0") {
 			return
@@ -82,10 +82,11 @@ func (s *spelling) lambda(sql string, node map[string]any) {
 }
 
 var (
-	doubleName   = regexp.MustCompile(`CAST\(' ([-+0-9.e]+)' AS "DOUBLE"\)`)
-	lambdaName   = regexp.MustCompile(`\(("[^"]*"|[A-Za-z0-9_]+) -> `)
-	lambdaNames  = regexp.MustCompile(`\("row"\(([^()]*)\) -> `)
-	intervalName = regexp.MustCompile(`(to_[a-z]+\(CAST\(trunc\(CAST\([^()]* AS )"DOUBLE"(\)\) AS )`)
+	signedExponent = regexp.MustCompile(`e([0-9])`) // as the engine writes it
+	doubleName     = regexp.MustCompile(`CAST\(' ([-+0-9.e]+)' AS "DOUBLE"\)`)
+	lambdaName     = regexp.MustCompile(`\(("[^"]*"|[A-Za-z0-9_]+) -> `)
+	lambdaNames    = regexp.MustCompile(`\("row"\(([^()]*)\) -> `)
+	intervalName   = regexp.MustCompile(`(to_[a-z]+\(CAST\(trunc\(CAST\([^()]* AS )"DOUBLE"(\)\) AS )`)
 )
 
 // name returns the name that a result column has in the caller's spelling.

@@ -38,6 +38,9 @@ func decodeTree(sql string, b []byte) (*tree, error) {
 	d.UseNumber() // positions and 128-bit values do not fit a float
 	t := &tree{sql: sql}
 	if err := d.Decode(&t.root); err != nil {
+		if bytes.Contains(b, []byte(`"value":Infinity`)) || bytes.Contains(b, []byte(`"value":-Infinity`)) {
+			return nil, fault.New(fault.Invalid, "the statement holds a number beyond the range of DOUBLE; write 'Infinity'::DOUBLE if you mean that")
+		}
 		return nil, fmt.Errorf("%w: the parser's tree: %w", errProtocol, err)
 	}
 	if t.root["error"] != false {
@@ -66,7 +69,7 @@ func decodeTree(sql string, b []byte) (*tree, error) {
 // refusedByParser is the error of a text that is no query.
 func refusedByParser(sql string, answer map[string]any) error {
 	text := func(k string) string { s, _ := answer[k].(string); return s }
-	if text("error_type") != "parser" {
+	if text("error_type") == "not implemented" {
 		return notAQuery(sql)
 	}
 	at := -1
@@ -86,8 +89,8 @@ func notAQuery(sql string) error {
 		return fault.New(fault.Unsupported, "EXPLAIN is not supported yet; run the query itself")
 	case "INSERT", "UPDATE", "DELETE", "MERGE", "CREATE", "DROP", "ALTER", "TRUNCATE", "COPY":
 		return fault.Newf(fault.Invalid, "%s does not run as a query, which has no effects; send it as an update, or use lake load and lake table", word)
-	case "":
-		return fault.New(fault.Invalid, "the statement is not a query; write SELECT, FROM, VALUES or WITH")
+	case "", "SELECT", "FROM", "VALUES", "WITH", "TABLE":
+		return fault.New(fault.Invalid, "the text holds more than a query; send one SELECT, FROM, VALUES or WITH, and changes as updates")
 	default:
 		return fault.Newf(fault.Invalid, "%.20s statements do not run here; write a query: SELECT, FROM, VALUES or WITH", word)
 	}
