@@ -134,7 +134,7 @@ func (p *Pool) spawn(ctx context.Context) (*child, error) {
 	err = p.nursery.start(c.cmd)
 	theirs.Close()
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start a worker: %w", err), c.bury())
+		return nil, errors.Join(fmt.Errorf("start a worker: %w", err), c.release())
 	}
 	p.stats.spawns.Add(1)
 	p.mu.Lock()
@@ -148,8 +148,9 @@ func (p *Pool) spawn(ctx context.Context) (*child, error) {
 		defer p.tasks.Done()
 		_ = c.cmd.Wait() // the state says it all
 		c.state = c.cmd.ProcessState
+		p.mourn(c)
 		close(c.dead)
-		p.buried(c)
+		p.bury(c)
 	}()
 	if err := c.greet(ctx, hello{
 		Protocol: protocolVersion, Build: buildID(), Parent: os.Getpid(),
@@ -226,8 +227,8 @@ func (c *child) retire() {
 	<-c.dead
 }
 
-// bury releases what a dead worker had.
-func (c *child) bury() error {
+// release gives back what a dead worker had.
+func (c *child) release() error {
 	c.wire.conn.Close()
 	return os.RemoveAll(c.dir)
 }

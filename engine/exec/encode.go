@@ -143,7 +143,7 @@ func (e *encoder) run(s *stream) error {
 
 // send writes a batch as one message, or as several if it would be too large.
 func (e *encoder) send(b arrow.RecordBatch) error {
-	size, err := encodedBytes(b)
+	size, err := encodedBytes(b, messageBytesMax)
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (e *encoder) send(b arrow.RecordBatch) error {
 		return err
 	}
 	defer out.Release()
-	if size, err = encodedBytes(out); err != nil {
+	if size, err = encodedBytes(out, messageBytesMax); err != nil {
 		return err
 	}
 	if size > messageBytesMax && b.NumRows() > 1 {
@@ -211,9 +211,16 @@ func cut(b arrow.RecordBatch, from, to int64) (arrow.RecordBatch, error) {
 	return array.NewRecordBatch(b.Schema(), columns, to-from), nil
 }
 
-// encodedBytes is the size of a batch's body. It costs a walk over the
-// buffers, not over the values.
-func encodedBytes(b arrow.RecordBatch) (int, error) {
+// encodedBytes is the size of a batch's body, or some bound on it that is not
+// over enough. It costs a walk over the buffers, not over the values.
+func encodedBytes(b arrow.RecordBatch, enough int) (int, error) {
+	var bound uint64
+	for _, c := range b.Columns() {
+		bound += heldBytes(c.Data())
+	}
+	if bound <= uint64(enough) {
+		return int(bound), nil
+	}
 	p, err := ipc.GetRecordBatchPayload(b)
 	if err != nil {
 		return 0, err
@@ -224,11 +231,27 @@ func encodedBytes(b arrow.RecordBatch) (int, error) {
 	return body.bytes, err
 }
 
+// heldBytes bounds what an array takes in a message: its whole buffers, each
+// with the padding that the format has.
+func heldBytes(d arrow.ArrayData) (n uint64) {
+	const padding = 64
+	for _, b := range d.Buffers() {
+		n += padding
+		if b != nil {
+			n += uint64(b.Len())
+		}
+	}
+	for _, c := range d.Children() {
+		n += heldBytes(c)
+	}
+	return n
+}
+
 func rowTooLarge(b arrow.RecordBatch, size int) error {
 	widest, most := "", -1
 	for i, c := range b.Columns() {
 		one := array.NewRecordBatch(arrow.NewSchema([]arrow.Field{b.Schema().Field(i)}, nil), []arrow.Array{c}, b.NumRows())
-		n, err := encodedBytes(one)
+		n, err := encodedBytes(one, 0)
 		one.Release()
 		if err == nil && n > most {
 			widest, most = b.ColumnName(i), n
@@ -242,6 +265,7 @@ func rowTooLarge(b arrow.RecordBatch, size int) error {
 
 // A coalescer gathers small batches into a message.
 type coalescer struct {
+	memory recycler
 	parts []arrow.RecordBatch
 	rows  int64
 	bytes int64
@@ -260,7 +284,7 @@ func (c *coalescer) add(b arrow.RecordBatch) {
 func (c *coalescer) take(schema *arrow.Schema) (arrow.RecordBatch, error) {
 	if len(c.parts) == 1 {
 		b := c.parts[0]
-		*c = coalescer{}
+		c.parts, c.rows, c.bytes = c.parts[:0], 0, 0
 		return b, nil
 	}
 	defer c.release()
@@ -278,7 +302,7 @@ func (c *coalescer) take(schema *arrow.Schema) (arrow.RecordBatch, error) {
 			parts[k] = b.Column(i)
 		}
 		var err error
-		if columns[i], err = array.Concatenate(parts, memory.DefaultAllocator); err != nil {
+		if columns[i], err = array.Concatenate(parts, &c.memory); err != nil {
 			return nil, fmt.Errorf("join batches: %w", err)
 		}
 	}
@@ -289,5 +313,5 @@ func (c *coalescer) release() {
 	for _, b := range c.parts {
 		b.Release()
 	}
-	*c = coalescer{}
+	c.parts, c.rows, c.bytes = c.parts[:0], 0, 0
 }

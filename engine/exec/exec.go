@@ -151,7 +151,7 @@ func Open(ctx context.Context, o Options) (*Pool, error) {
 }
 
 func (p *Pool) open(ctx context.Context) error {
-	if err := clear(p.run); err != nil {
+	if err := removeLeftovers(p.run); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(p.run, 0o700); err != nil {
@@ -165,9 +165,9 @@ func (p *Pool) open(ctx context.Context) error {
 	return nil
 }
 
-// clear removes the directories of workers that are no more. Other things in
+// removeLeftovers removes the directories of workers that are no more. Other things in
 // run are not the pool's.
-func clear(run string) error {
+func removeLeftovers(run string) error {
 	entries, err := os.ReadDir(run)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -214,7 +214,7 @@ func (p *Pool) Close() error {
 	retiring.Wait()
 	p.tasks.Wait()
 	p.nursery.close()
-	return clear(p.run)
+	return removeLeftovers(p.run)
 }
 
 // background runs f in a goroutine that Close waits for; once the pool is

@@ -132,7 +132,7 @@ func firstLine(s string) string {
 }
 
 var (
-	generatedName = regexp.MustCompile(`(?:"?temp"?\.)?(?:"?main"?\.)?"?` + viewPrefix + `(as_)?([0-9]+)"?`)
+	generatedName = regexp.MustCompile(`(?:"?temp"?\.)?(?:"?main"?\.)?(?:"` + viewPrefix + `(as_)?([0-9]+)"|` + viewPrefix + `(as_)?([0-9]+))`)
 	absolutePath  = regexp.MustCompile(`(?:file:)?(?:/[A-Za-z0-9._@%+=~-]+)+/?`)
 )
 
@@ -151,7 +151,7 @@ func (l *loan) scrub(message string) string {
 		if l.plan == nil {
 			return "a table"
 		}
-		return l.plan.generated(m[1] != "", m[2])
+		return l.plan.generated(m[1]+m[3] != "", m[2]+m[4])
 	})
 	message = absolutePath.ReplaceAllStringFunc(message, func(s string) string {
 		if strings.Count(s, "/") < 2 || strings.Contains(l.sql, s) {

@@ -30,7 +30,7 @@ const (
 type plan struct {
 	tree    map[string]any
 	tables  []planTable
-	aliases map[string]string // generated aliases, and the caller's names
+	aliases map[string]string // generated aliases, and the tables that have them
 	output  relation
 
 	spelling spelling
@@ -62,7 +62,7 @@ func (t *tree) tables() ([]ident.Table, error) {
 // resolve renames the tree's tables and follows columns to them. The tree
 // belongs to the plan afterwards.
 func (t *tree) resolve(bindings []engine.Binding) (*plan, error) {
-	r := resolver{index: map[ident.Table]int{}, bindings: map[ident.Table]engine.Scan{}, aliases: map[string]string{}, crowded: crowdedNames(t.node), rename: true}
+	r := resolver{index: map[ident.Table]int{}, bindings: map[ident.Table]engine.Scan{}, aliases: map[string]string{}, shown: map[string]string{}, crowded: crowdedNames(t.node), rename: true}
 	for _, b := range bindings {
 		r.bindings[b.Table] = b.Scan
 	}
@@ -70,7 +70,7 @@ func (t *tree) resolve(bindings []engine.Binding) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &plan{tree: t.root, tables: r.tables, aliases: r.aliases, output: out, spelling: respell(t.sql, t.node, r.aliases)}, nil
+	return &plan{tree: t.root, tables: r.tables, aliases: r.aliases, output: out, spelling: respell(t.sql, t.node, r.shown)}, nil
 }
 
 // A resolver finds out what the names in a gated tree mean.
@@ -80,6 +80,7 @@ type resolver struct {
 	tables   []planTable
 	index    map[ident.Table]int // into tables
 	aliases  map[string]string   // see plan
+	shown    map[string]string   // of the aliases: what the statement calls the table
 	crowded  map[string]bool     // see crowdedNames
 	views    map[string]bool     // instead of tables: only these, by their names
 }
@@ -286,7 +287,7 @@ func (r *resolver) base(ref map[string]any, in *cteScope, s *scope) (relation, e
 		rel.shown = name
 		rel.table, rel.alias = t, name
 		if r.crowded[t.Name] {
-			rel.alias = r.newAlias(name)
+			rel.alias = r.newAlias(t, name)
 		}
 	}
 	if !r.rename {
@@ -300,9 +301,9 @@ func (r *resolver) base(ref map[string]any, in *cteScope, s *scope) (relation, e
 	return rel, nil
 }
 
-func (r *resolver) newAlias(name string) string {
+func (r *resolver) newAlias(t ident.Table, shown string) string {
 	a := viewPrefix + "as_" + strconv.Itoa(len(r.aliases))
-	r.aliases[a] = name
+	r.aliases[a], r.shown[a] = t.String(), shown
 	return a
 }
 

@@ -132,8 +132,10 @@ func (c *child) reopen() error {
 	return err
 }
 
-// buried is told of every worker that has died.
-func (p *Pool) buried(c *child) {
+// mourn accounts for a worker that has just died. Nobody knows yet, so that
+// who waits for the death finds it counted, and nothing has called it wanted
+// that came after it.
+func (p *Pool) mourn(c *child) {
 	p.mu.Lock()
 	delete(p.all, c)
 	for i, idle := range p.idle {
@@ -147,7 +149,11 @@ func (p *Pool) buried(c *child) {
 		p.stats.deaths.Add(1)
 		p.log.Warn("exec worker died", "pid", c.cmd.Process.Pid, "state", c.state.String(), "stderr", c.stderr.String())
 	}
-	if err := c.bury(); err != nil {
+}
+
+// bury removes what a dead worker leaves.
+func (p *Pool) bury(c *child) {
+	if err := c.release(); err != nil {
 		p.log.Warn("exec worker left files behind", "error", err)
 	}
 	p.want()
