@@ -266,9 +266,9 @@ func rowTooLarge(b arrow.RecordBatch, size int) error {
 // A coalescer gathers small batches into a message.
 type coalescer struct {
 	memory recycler
-	parts []arrow.RecordBatch
-	rows  int64
-	bytes int64
+	parts  []arrow.RecordBatch
+	rows   int64
+	bytes  int64
 }
 
 // add takes over b.
