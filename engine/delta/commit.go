@@ -89,13 +89,14 @@ func inTable(name string) error {
 // adds returns the actions of a manifest.
 func (t *table) adds(m engine.Manifest, columns []engine.Column) []action {
 	out := make([]action, len(m.Files))
+	of := leaves(columns)
 	for i, f := range m.Files {
 		a := &addFile{
 			Path:            (&url.URL{Path: f.Name}).EscapedPath(),
 			PartitionValues: map[string]*string{},
 			Size:            f.Bytes,
 			DataChange:      true,
-			Stats:           encodeStats(f, columns),
+			Stats:           encodeStats(f, of),
 		}
 		if f.SHA256 != (ident.Digest{}) {
 			digest := f.SHA256.String()

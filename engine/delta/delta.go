@@ -27,7 +27,7 @@ const (
 	fileBytesDefault      = 1 << 30
 	rowGroupRowsDefault   = 122_880
 	rowGroupBytesDefault  = 256 << 20
-	cachedFilesMaxDefault = 1 << 20
+	cachedFilesMaxDefault = 1 << 18
 )
 
 // Options of an Engine. The zero value is useful.
@@ -52,7 +52,7 @@ type Options struct {
 	RowGroupBytes int64
 
 	// CachedFiles bounds the snapshots that are kept in memory, in data files
-	// of all of them; 1,048,576 if zero.
+	// of all of them; 262,144 if zero, which is some hundred megabytes.
 	CachedFiles int
 }
 

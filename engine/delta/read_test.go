@@ -141,7 +141,7 @@ func TestWhatIsNotParquetIsRefused(t *testing.T) {
 		}
 	}
 	// However it is cut or whatever bit is turned: rows or an error.
-	for i := range nested {
+	for i := 0; i < len(nested); i += 5 {
 		if _, err := readAll(t.Context(), nested[:i]); fault.KindOf(err) != fault.Invalid {
 			t.Errorf("cut at %d: %v", i, err)
 		}
@@ -155,7 +155,7 @@ func TestWhatIsNotParquetIsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		step := max(1, len(b)/120)
+		step := max(1, len(b)/50)
 		for i := 0; i < len(b); i += step {
 			for _, flip := range []byte{0x01, 0xff} {
 				broken := bytes.Clone(b)

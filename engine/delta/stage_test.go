@@ -192,11 +192,11 @@ func TestFilesAndRowGroupsHaveBounds(t *testing.T) {
 func TestLongDictionaryValues(t *testing.T) {
 	values := texts(strings.Repeat("a", 1<<20), strings.Repeat("b", 1<<20))
 	b := array.NewInt8Builder(memory.DefaultAllocator)
-	for i := range 200 {
+	for i := range 40 {
 		b.Append(int8(i % 2))
 	}
 	m, err := stageColumn(t, delta.Options{}, array.NewDictionaryArray(&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}, b.NewArray(), values))
-	if err != nil || m.Rows() != 200 {
+	if err != nil || m.Rows() != 40 {
 		t.Fatalf("%d rows, %v", m.Rows(), err)
 	}
 	if m.Bytes() > 1<<22 {

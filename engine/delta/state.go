@@ -127,7 +127,7 @@ func (t *table) missing(ctx context.Context, at, v ident.Version, err error) err
 	}
 	// A log that was cleaned up goes on from a checkpoint.
 	const page = 1000
-	found, err := t.e.store.List(ctx, t.at.Join(logDir)+"/", t.commitName(at), page)
+	found, err := t.e.store.List(ctx, t.at.Join(logDir)+"/", strings.TrimSuffix(t.commitName(at), ".json"), page)
 	if err != nil {
 		return err
 	}
@@ -193,11 +193,12 @@ func (r *replay) finish() *state {
 	s := r.s
 	s.version += ident.Version(r.applied)
 	s.files = slices.DeleteFunc(s.files, func(f *liveFile) bool { return f == nil })
+	columns := leaves(s.columns)
 	for i, f := range s.files {
 		if f.statsOf != s.metaData { // added now, or the schema has changed
 			f := *f
 			f.statsOf = s.metaData
-			f.file.Rows, f.file.Stats = parseStats(f.statsText, s.columns)
+			f.file.Rows, f.file.Stats = parseStats(f.statsText, columns)
 			s.files[i] = &f
 		}
 	}

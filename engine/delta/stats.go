@@ -74,13 +74,13 @@ func leaves(columns []engine.Column) []leaf {
 }
 
 // encodeStats returns the statistics of an add.
-func encodeStats(f engine.File, columns []engine.Column) string {
+func encodeStats(f engine.File, of []leaf) string {
 	byPath := make(map[string]engine.ColumnStats, len(f.Stats))
 	for _, s := range f.Stats {
 		byPath[pathKey(s.Path)] = s
 	}
 	out := statsText{NumRecords: &f.Rows, MinValues: map[string]any{}, MaxValues: map[string]any{}, NullCount: map[string]any{}}
-	for _, l := range leaves(columns) {
+	for _, l := range of {
 		s, ok := byPath[pathKey(l.path)]
 		if !ok {
 			continue
@@ -153,9 +153,9 @@ func decimalText(s string) bool {
 	return digits(whole) && (len(whole) == 1 || whole[0] != '0') && (!point || digits(fraction))
 }
 
-// parseStats reads the statistics of an add. What is not there, or not of its
+// parseStats reads the statistics of an add about the columns of leaves. What is not there, or not of its
 // column's type, is not known.
-func parseStats(text string, columns []engine.Column) (rows int64, out []engine.ColumnStats) {
+func parseStats(text string, of []leaf) (rows int64, out []engine.ColumnStats) {
 	var s statsText
 	d := json.NewDecoder(bytes.NewReader([]byte(text)))
 	d.UseNumber()
@@ -166,7 +166,7 @@ func parseStats(text string, columns []engine.Column) (rows int64, out []engine.
 	if s.NumRecords != nil && *s.NumRecords >= 0 {
 		rows = *s.NumRecords
 	}
-	for _, l := range leaves(columns) {
+	for _, l := range of {
 		c := engine.ColumnStats{Path: l.path}
 		n, ok := at(s.NullCount, l.path).(json.Number)
 		if nulls, err := n.Int64(); ok && err == nil && nulls >= 0 {

@@ -125,7 +125,7 @@ func TestStatsComeBack(t *testing.T) {
 		{Path: []string{"o", "x.y"}, Nulls: 4, Min: integer(-1), Max: integer(1)},
 		{Path: []string{"o", "deep", "z"}, Nulls: 5},
 	}}
-	rows, got := parseStats(encodeStats(in, statsColumns), statsColumns)
+	rows, got := parseStats(encodeStats(in, leaves(statsColumns)), leaves(statsColumns))
 	if rows != in.Rows {
 		t.Errorf("%d rows", rows)
 	}
@@ -145,7 +145,7 @@ func TestBoundsWithoutAFormAreLeftOut(t *testing.T) {
 		{Path: []string{"d"}, Min: engine.Value{Kind: engine.DecimalValue, Text: `1,"x":2`}, Max: engine.Value{Kind: engine.DecimalValue, Text: "1e5"}},
 		{Path: []string{"none"}, Min: integer(1)},
 	}}
-	encoded := encodeStats(in, statsColumns)
+	encoded := encodeStats(in, leaves(statsColumns))
 	if want := `{"numRecords":1,"nullCount":{"d":0,"day":0,"f":0,"ts":0}}`; encoded != want {
 		t.Errorf("stats %s, want %s", encoded, want)
 	}
@@ -160,7 +160,7 @@ func TestStatsOfManyColumnsStopAtTheFirst(t *testing.T) {
 		f.Stats = append(f.Stats, engine.ColumnStats{Path: []string{name}, Min: integer(1), Max: integer(2)})
 	}
 	var s statsText
-	if err := json.Unmarshal([]byte(encodeStats(f, columns)), &s); err != nil {
+	if err := json.Unmarshal([]byte(encodeStats(f, leaves(columns))), &s); err != nil {
 		t.Fatal(err)
 	}
 	if len(s.MinValues) != 32 || len(s.MaxValues) != 32 || len(s.NullCount) != 32 || s.MinValues["c31"] == nil {
@@ -202,7 +202,7 @@ func TestStatsOfOtherWriters(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			rows, got := parseStats(tt.stats, statsColumns)
+			rows, got := parseStats(tt.stats, leaves(statsColumns))
 			if rows != tt.rows {
 				t.Errorf("%d rows, want %d", rows, tt.rows)
 			}

@@ -209,74 +209,105 @@ func appendOnce(ctx context.Context, table engine.Table, op engine.Op, m engine.
 	return table.Commit(ctx, 0, op, m)
 }
 
+// staged is a new table and staged rows, which stores that begin alike are made
+// of: histories are many.
+type staged struct {
+	objects  map[string][]byte
+	manifest engine.Manifest
+}
+
+func newStaged(t *testing.T, o Options) staged {
+	s, schema, table := created(t, o)
+	out := staged{map[string][]byte{}, stage(t, table, schema, numbered(t, schema, 0, 3))}
+	for _, name := range all(t, s) {
+		b, err := objects.Read(t.Context(), s, name, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.objects[name] = b
+	}
+	return out
+}
+
+func (st staged) store(t *testing.T, o Options) objects.Store {
+	t.Helper()
+	s := o.Store(t)
+	for name, b := range st.objects {
+		if _, err := objects.Put(t.Context(), s, name, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// onlyOnce checks that the newest version is the second one after the creation,
+// and that it has the staged rows once.
+func (st staged) onlyOnce(t *testing.T, table engine.Table, history any) {
+	t.Helper()
+	var files []engine.File
+	for _, f := range scan(t, table, 2).Files {
+		files = append(files, f.File)
+	}
+	if diff := cmp.Diff(st.manifest.Files, files); diff != "" {
+		t.Fatalf("%+v: files (-want +got):\n%s", history, diff)
+	}
+	if _, err := table.Snapshot(t.Context(), 3); !errors.Is(err, engine.ErrNoVersion) {
+		t.Fatalf("%+v: version 3: %v", history, err)
+	}
+}
+
 // commitFaults breaks one outside call of a commit, then one of its recovery,
 // and lets the second recovery finish. Another commit lies in between.
 func commitFaults(t *testing.T, o Options) {
+	st := newStaged(t, o)
 	histories := 0
 	for _, first := range faults() {
-		for first.Call = 1; ; first.Call++ {
-			fired := false
+		for reached := true; reached; {
+			first.Call++
 			for _, second := range faults() {
-				for second.Call = 1; ; second.Call++ {
+				for more := true; more; {
+					second.Call++
 					histories++
-					s, schema, table := created(t, o)
-					m := stage(t, table, schema, numbered(t, schema, 0, 3))
-					op := NewOp(t)
-
-					f := objectstest.NewFaulty(s, first)
-					v1, err1 := appendOnce(t.Context(), o.New(f).Table(Location), op, m)
-					fired = f.Fired()
-					commit(t, o.New(s).Table(Location), 0, engine.Manifest{})
-					f2 := objectstest.NewFaulty(s, second)
-					v2, err2 := appendOnce(t.Context(), o.New(f2).Table(Location), again(t, op), m)
-					v3, err3 := appendOnce(t.Context(), o.New(s).Table(Location), again(t, op), m)
-
-					if err3 != nil || err1 == nil && v1 != v3 || err2 == nil && v2 != v3 {
-						t.Fatalf("%+v, then %+v: version %d (%v), %d (%v), %d (%v)", first, second, v1, err1, v2, err2, v3, err3)
-					}
-					// Two versions in all, and the rows once.
-					if got := o.ids(t, s, table, 2); !slices.Equal(got, counting(0, 3)) {
-						t.Fatalf("%+v, then %+v: rows %v", first, second, got)
-					}
-					if _, err := table.Snapshot(t.Context(), 3); !errors.Is(err, engine.ErrNoVersion) {
-						t.Fatalf("%+v, then %+v: version 3: %v", first, second, err)
-					}
-					if !f2.Fired() {
-						break
-					}
+					reached, more = st.history(t, o, first, second)
 				}
-				if !fired {
-					break
-				}
-			}
-			if !fired {
-				break
 			}
 		}
 	}
 	t.Logf("%d histories", histories)
 }
 
+// history runs one history, and reports whether each of its faults was reached.
+func (st staged) history(t *testing.T, o Options, first, second objectstest.Fault) (firstFired, secondFired bool) {
+	s := st.store(t, o)
+	op := NewOp(t)
+	f := objectstest.NewFaulty(s, first)
+	v1, err1 := appendOnce(t.Context(), o.New(f).Table(Location), op, st.manifest)
+	commit(t, o.New(s).Table(Location), 0, engine.Manifest{})
+	f2 := objectstest.NewFaulty(s, second)
+	v2, err2 := appendOnce(t.Context(), o.New(f2).Table(Location), again(t, op), st.manifest)
+	v3, err3 := appendOnce(t.Context(), o.New(s).Table(Location), again(t, op), st.manifest)
+	if err3 != nil || err1 == nil && v1 != v3 || err2 == nil && v2 != v3 {
+		t.Fatalf("%+v, then %+v: version %d (%v), %d (%v), %d (%v)", first, second, v1, err1, v2, err2, v3, err3)
+	}
+	st.onlyOnce(t, o.New(s).Table(Location), [2]objectstest.Fault{first, second})
+	return f.Fired(), f2.Fired()
+}
+
 func sameAttempt(t *testing.T, o Options) {
+	st := newStaged(t, o)
 	for _, fl := range faults() {
-		for call := 1; ; call++ {
-			fl.Call = call
-			s, schema, table := created(t, o)
-			m := stage(t, table, schema, numbered(t, schema, 0, 3))
-			op := NewOp(t)
+		for reached := true; reached; {
+			fl.Call++
+			s, op := st.store(t, o), NewOp(t)
 			f := objectstest.NewFaulty(s, fl)
-			v, err := o.New(f).Table(Location).Commit(t.Context(), 0, op, m)
-			commit(t, table, 0, engine.Manifest{})
-			v2, err2 := o.New(s).Table(Location).Commit(t.Context(), 0, op, m)
+			v, err := o.New(f).Table(Location).Commit(t.Context(), 0, op, st.manifest)
+			commit(t, o.New(s).Table(Location), 0, engine.Manifest{})
+			v2, err2 := o.New(s).Table(Location).Commit(t.Context(), 0, op, st.manifest)
 			if err2 != nil || err == nil && v != v2 {
 				t.Fatalf("%+v: version %d (%v), then %d (%v)", fl, v, err, v2, err2)
 			}
-			if got := o.ids(t, s, table, 2); !slices.Equal(got, counting(0, 3)) {
-				t.Fatalf("%+v: rows %v", fl, got)
-			}
-			if !f.Fired() {
-				break
-			}
+			st.onlyOnce(t, o.New(s).Table(Location), fl)
+			reached = f.Fired()
 		}
 	}
 }
