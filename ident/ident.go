@@ -48,7 +48,7 @@ type Namespace string
 
 // ParseNamespace folds s to lower case and returns it, or a fault.Invalid error.
 func ParseNamespace(s string) (Namespace, error) {
-	n := strings.ToLower(s)
+	n := fold(s)
 	if !nameForm.MatchString(n) {
 		return "", badName("namespace", s)
 	}
@@ -72,7 +72,7 @@ func NewTable(namespace, name string) (Table, error) {
 	if err != nil {
 		return Table{}, err
 	}
-	n := strings.ToLower(name)
+	n := fold(name)
 	if !nameForm.MatchString(n) {
 		return Table{}, badName("table", name)
 	}
@@ -93,6 +93,17 @@ func ParseTable(s string) (Table, error) {
 		return NewTable(p[0], p[1])
 	}
 	return Table{}, fault.Newf(fault.Invalid, "table name %q has %d parts; write namespace.table", clip(s), len(p))
+}
+
+// fold is lower case in ASCII alone: letters that look like others stay what
+// they are, and are refused.
+func fold(s string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, s)
 }
 
 func badName(what, s string) error {

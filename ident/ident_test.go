@@ -192,3 +192,12 @@ func TestParseDigest(t *testing.T) {
 		}
 	}
 }
+
+// A letter that lower case turns into one of a to z is not one of A to Z.
+func TestOnlyASCIIFolds(t *testing.T) {
+	for _, name := range []string{"demo.\u212Aelvin", "\u212A.t", "demo.\u0130d"} {
+		if got, err := ident.ParseTable(name); fault.KindOf(err) != fault.Invalid {
+			t.Errorf("ParseTable(%q) = %v, %v", name, got, err)
+		}
+	}
+}

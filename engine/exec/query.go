@@ -250,6 +250,9 @@ func decodeSchema(b []byte) (s *arrow.Schema, err error) {
 			s, err = nil, &lostError{cause: fmt.Errorf("%w: schema: %v", errProtocol, p)}
 		}
 	}()
+	if err := engine.VerifySchema(b); err != nil {
+		return nil, &lostError{cause: fmt.Errorf("%w: schema: %w", errProtocol, err)}
+	}
 	r, err := ipc.NewReader(bytes.NewReader(b))
 	if err != nil {
 		return nil, &lostError{cause: fmt.Errorf("%w: schema: %w", errProtocol, err)}
