@@ -179,6 +179,16 @@ type DataFile struct {
 type Query struct {
 	SQL    string
 	Tables []Binding
+
+	// Params are the values of the statement's parameters: an Arrow IPC stream
+	// of one row, in the order of their positions. Nil is none.
+	Params []byte
+}
+
+// A Description is what is known of a query before it runs.
+type Description struct {
+	Result *arrow.Schema // of its rows
+	Params *arrow.Schema // of its parameters, named $1, $2, … ; without fields if there are none
 }
 
 // A Binding says what a table name in a query stands for. Columns are known

@@ -160,8 +160,8 @@ func compare(t *testing.T, l *lake, plain *exec.Plain, sql string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if described, err := l.pool.Describe(t.Context(), q); err != nil || !described.Equal(got.schema) {
-		t.Errorf("%s\ndescribed as %v, %v\nbut is %v", sql, described, err, got.schema)
+	if described, err := l.pool.Describe(t.Context(), q); err != nil || !described.Result.Equal(got.schema) {
+		t.Errorf("%s\ndescribed as %v, %v\nbut is %v", sql, described.Result, err, got.schema)
 	}
 	if d := cmp.Diff(schemaText(wantSchema), schemaText(got.schema)); d != "" {
 		t.Errorf("%s\nschema (-plain +lake):\n%s", sql, d)

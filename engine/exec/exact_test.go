@@ -255,8 +255,8 @@ func TestBareColumnsHaveTheirRegisteredTypes(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", sql, err)
 		}
-		if !described.Equal(res.schema) {
-			t.Errorf("%s: Describe says\n%s\nQuery gives\n%s", sql, described, res.schema)
+		if !described.Result.Equal(res.schema) {
+			t.Errorf("%s: Describe says\n%s\nQuery gives\n%s", sql, described.Result, res.schema)
 		}
 		if len(res.batches) < 2 {
 			t.Errorf("%s: %d batches, so that no later one was tried", sql, len(res.batches))

@@ -32,16 +32,16 @@ func (p *Pool) Tables(ctx context.Context, sql string) ([]ident.Table, error) {
 
 // Describe returns the schema of the result of q, the same that Query's rows
 // have. It reads no data file.
-func (p *Pool) Describe(ctx context.Context, q engine.Query) (*arrow.Schema, error) {
+func (p *Pool) Describe(ctx context.Context, q engine.Query) (engine.Description, error) {
 	ctx, l, t, err := p.begin(ctx, q.SQL, min(planMax, p.o.DeadlineMax))
 	if err != nil {
-		return nil, err
+		return engine.Description{}, err
 	}
 	schema, err := l.describe(ctx, t, q)
 	if err := l.end(err); err != nil {
-		return nil, err
+		return engine.Description{}, err
 	}
-	return schema, nil
+	return engine.Description{Result: schema, Params: arrow.NewSchema(nil, nil)}, nil
 }
 
 func (l *loan) describe(ctx context.Context, t *tree, q engine.Query) (*arrow.Schema, error) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
+	flightgen "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
 
 	"github.com/lakeward/lake/fault"
 	"github.com/lakeward/lake/flight/wire"
@@ -37,6 +38,10 @@ func (s *Server) DoAction(a *arrowflight.Action, stream arrowflight.FlightServic
 			}
 			return s.acknowledge(made.GetTable(), r, stream.Send)
 		})
+	case createPrepared:
+		return s.prepare(stream.Context(), a.GetBody(), stream.Send)
+	case closePrepared:
+		return nil // the handle is all there was of it
 	}
 	if len(a.GetType()) > 64 {
 		return unsupported("that action")
@@ -67,6 +72,11 @@ func (s *Server) DoPut(stream arrowflight.FlightService_DoPutServer) error {
 		return err
 	}
 	if !ok {
+		if other, err := command(first.GetFlightDescriptor()); err == nil {
+			if p, ok := other.(*flightgen.CommandPreparedStatementQuery); ok {
+				return s.bindParams(stream, first, p)
+			}
+		}
 		return fault.New(fault.Unsupported, "queries only read, and this server takes no such upload; load data with `lake load`")
 	}
 	t, err := ident.ParseTable(cmd.GetTable())

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/apache/arrow-go/v18/arrow"
 	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
 	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
 
@@ -26,8 +25,8 @@ const TablesMax = 64
 type executor interface {
 	// Tables parses and gates a statement and returns the tables it names.
 	Tables(ctx context.Context, sql string) ([]ident.Table, error)
-	// Describe returns the schema of a query's result.
-	Describe(ctx context.Context, q engine.Query) (*arrow.Schema, error)
+	// Describe returns what is known of a query before it runs.
+	Describe(ctx context.Context, q engine.Query) (engine.Description, error)
 	// Query runs a query.
 	Query(ctx context.Context, q engine.Query) (engine.Rows, error)
 }
@@ -108,9 +107,9 @@ func (s *Server) pin(ctx context.Context, sql string) ([]tickets.Pin, error) {
 	return pins, nil
 }
 
-// bind opens the pinned snapshots, never newer ones.
-func (s *Server) bind(ctx context.Context, sql string, pins []tickets.Pin) (engine.Query, error) {
-	q := engine.Query{SQL: sql, Tables: make([]engine.Binding, len(pins))}
+// bind gives a query the pinned snapshots, never newer ones.
+func (s *Server) bind(ctx context.Context, q engine.Query, pins []tickets.Pin) (engine.Query, error) {
+	q.Tables = make([]engine.Binding, len(pins))
 	for i, p := range pins {
 		scan, err := s.scan(ctx, p)
 		if err != nil {

@@ -1,6 +1,7 @@
 package sqlapi_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -42,8 +43,11 @@ import (
 )
 
 // counting stands for the engine: the answer to any statement is the number of
-// rows in the snapshots that it was given.
-type counting struct{ released atomic.Int64 }
+// rows in the snapshots that it was given, and the value of its parameter more.
+type counting struct {
+	released atomic.Int64
+	columns  atomic.Value // string: the name of the result's column, if not rows
+}
 
 var (
 	fromClause  = regexp.MustCompile(`(?i)from\s+(\S+)`)
@@ -61,8 +65,16 @@ func (c *counting) Tables(_ context.Context, sql string) (out []ident.Table, err
 	return out, nil
 }
 
-func (c *counting) Describe(context.Context, engine.Query) (*arrow.Schema, error) {
-	return countSchema, nil
+func (c *counting) Describe(_ context.Context, q engine.Query) (engine.Description, error) {
+	var params []arrow.Field
+	if strings.Contains(q.SQL, "$1") {
+		params = []arrow.Field{{Name: "$1", Type: arrow.PrimitiveTypes.Int64, Nullable: true}}
+	}
+	result := countSchema
+	if name, ok := c.columns.Load().(string); ok {
+		result = arrow.NewSchema([]arrow.Field{{Name: name, Type: arrow.PrimitiveTypes.Int64, Nullable: true}}, nil)
+	}
+	return engine.Description{Result: result, Params: arrow.NewSchema(params, nil)}, nil
 }
 
 func (c *counting) Query(_ context.Context, q engine.Query) (engine.Rows, error) {
@@ -70,6 +82,16 @@ func (c *counting) Query(_ context.Context, q engine.Query) (engine.Rows, error)
 	for _, t := range q.Tables {
 		for _, f := range t.Scan.Files {
 			n += f.Rows
+		}
+	}
+	if q.Params != nil {
+		r, err := ipc.NewReader(bytes.NewReader(q.Params))
+		if err != nil {
+			return nil, err
+		}
+		defer r.Release()
+		for r.Next() {
+			n += r.RecordBatch().Column(0).(*array.Int64).Value(0)
 		}
 	}
 	b := array.NewInt64Builder(memory.DefaultAllocator)
@@ -451,7 +473,7 @@ func TestWhatIsNotThereIsRefusedByName(t *testing.T) {
 		{"another command", info(command(&flightgen.CommandStatementSubstraitPlan{})), codes.Unimplemented, "CommandStatementSubstraitPlan"},
 		{"a transaction", info(command(tx)), codes.Unimplemented, "autocommit"},
 		{"an update", put(command(&flightgen.CommandStatementUpdate{Query: "DROP TABLE x"})), codes.Unimplemented, "lake load"},
-		{"an unknown action", l.action(t, "CreatePreparedStatement", &wirepb.GetRoot{}, &wirepb.Root{}), codes.Unimplemented, "CreatePreparedStatement"},
+		{"an unknown action", l.action(t, "BeginTransaction", &wirepb.GetRoot{}, &wirepb.Root{}), codes.Unimplemented, "BeginTransaction"},
 		{"a table that does not exist", info(command(&flightgen.CommandStatementQuery{Query: "SELECT 1 FROM demo.nothing"})), codes.NotFound, "demo.nothing"},
 	} {
 		s := status.Convert(tt.err)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/apache/arrow-go/v18/arrow"
 	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
 	flightgen "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -38,35 +37,11 @@ func (s *Server) GetFlightInfo(ctx context.Context, desc *arrowflight.FlightDesc
 	if discovers(desc.GetCmd()) {
 		return s.tools.GetFlightInfo(ctx, desc)
 	}
-	sql, err := statement(desc)
+	q, pins, d, err := s.query(ctx, desc)
 	if err != nil {
 		return nil, err
 	}
-	pins, schema, err := s.plan(ctx, sql)
-	if err != nil {
-		return nil, err
-	}
-	sealed, err := s.keys.Seal(tickets.Claims{
-		Audience: tickets.Statement,
-		Tenant:   s.o.Tenant,
-		SQL:      sql,
-		Tables:   pins,
-		Expiry:   s.o.Now().Add(s.o.TicketLife),
-	})
-	if err != nil {
-		return nil, err
-	}
-	ticket, err := encodeAny(&flightgen.TicketStatementQuery{StatementHandle: sealed})
-	if err != nil {
-		return nil, err
-	}
-	return &arrowflight.FlightInfo{
-		Schema:           arrowflight.SerializeSchema(schema, memory.DefaultAllocator),
-		FlightDescriptor: desc,
-		Endpoint:         []*arrowflight.FlightEndpoint{{Ticket: &arrowflight.Ticket{Ticket: ticket}}},
-		TotalRecords:     -1,
-		TotalBytes:       -1,
-	}, nil
+	return s.resultInfo(desc, q, pins, d.Result)
 }
 
 // GetSchema implements the Flight service.
@@ -74,28 +49,51 @@ func (s *Server) GetSchema(ctx context.Context, desc *arrowflight.FlightDescript
 	if discovers(desc.GetCmd()) {
 		return s.tools.GetSchema(ctx, desc)
 	}
-	sql, err := statement(desc)
+	_, _, d, err := s.query(ctx, desc)
 	if err != nil {
 		return nil, err
 	}
-	_, schema, err := s.plan(ctx, sql)
-	if err != nil {
-		return nil, err
-	}
-	return &arrowflight.SchemaResult{Schema: arrowflight.SerializeSchema(schema, memory.DefaultAllocator)}, nil
+	return &arrowflight.SchemaResult{Schema: arrowflight.SerializeSchema(d.Result, memory.DefaultAllocator)}, nil
 }
 
-func (s *Server) plan(ctx context.Context, sql string) ([]tickets.Pin, *arrow.Schema, error) {
-	pins, err := s.pin(ctx, sql)
+// query plans what a descriptor asks for: a statement, or a prepared one.
+func (s *Server) query(ctx context.Context, desc *arrowflight.FlightDescriptor) (engine.Query, []tickets.Pin, engine.Description, error) {
+	cmd, err := command(desc)
 	if err != nil {
-		return nil, nil, err
+		return engine.Query{}, nil, engine.Description{}, err
 	}
-	q, err := s.bind(ctx, sql, pins)
+	switch cmd := cmd.(type) {
+	case *flightgen.CommandStatementQuery:
+		if len(cmd.GetTransactionId()) > 0 {
+			return engine.Query{}, nil, engine.Description{}, errTransaction
+		}
+		q := engine.Query{SQL: cmd.GetQuery()}
+		pins, d, err := s.plan(ctx, q)
+		if err == nil && d.Params.NumFields() > 0 {
+			err = errUnbound
+		}
+		return q, pins, d, err
+	case *flightgen.CommandPreparedStatementQuery:
+		q, pins, d, err := s.prepared(ctx, cmd.GetPreparedStatementHandle())
+		if err == nil && d.Params.NumFields() > 0 && q.Params == nil {
+			err = errUnbound
+		}
+		return q, pins, d, err
+	}
+	return engine.Query{}, nil, engine.Description{}, unsupported(string(cmd.ProtoReflect().Descriptor().Name()))
+}
+
+// plan fixes the snapshots of a query and describes it over them.
+func (s *Server) plan(ctx context.Context, q engine.Query) ([]tickets.Pin, engine.Description, error) {
+	pins, err := s.pin(ctx, q.SQL)
 	if err != nil {
-		return nil, nil, err
+		return nil, engine.Description{}, err
 	}
-	schema, err := s.exec.Describe(ctx, q)
-	return pins, schema, err
+	if q, err = s.bind(ctx, q, pins); err != nil {
+		return nil, engine.Description{}, err
+	}
+	d, err := s.exec.Describe(ctx, q)
+	return pins, d, err
 }
 
 // DoGet implements the Flight service: it answers a ticket from the snapshots
@@ -113,7 +111,7 @@ func (s *Server) DoGet(t *arrowflight.Ticket, stream arrowflight.FlightService_D
 		return err
 	}
 	ctx := stream.Context()
-	q, err := s.bind(ctx, claims.SQL, claims.Tables)
+	q, err := s.bind(ctx, engine.Query{SQL: claims.SQL, Params: claims.Params}, claims.Tables)
 	if err != nil {
 		return err
 	}
@@ -172,30 +170,20 @@ func discovers(b []byte) bool {
 	return false
 }
 
-// statement returns the SQL of a query's descriptor.
-func statement(desc *arrowflight.FlightDescriptor) (string, error) {
+// command returns the Flight SQL command of a descriptor.
+func command(desc *arrowflight.FlightDescriptor) (proto.Message, error) {
 	if desc.GetType() != arrowflight.DescriptorCMD {
-		return "", fault.New(fault.Unsupported, "this server has no flights by path; send a Flight SQL query")
+		return nil, fault.New(fault.Unsupported, "this server has no flights by path; send a Flight SQL query")
 	}
 	var a anypb.Any
 	if err := proto.Unmarshal(desc.GetCmd(), &a); err != nil {
-		return "", errCommand
+		return nil, errCommand
 	}
-	var q flightgen.CommandStatementQuery
-	if !a.MessageIs(&q) {
-		name := a.MessageName().Name()
-		if name == "" {
-			return "", errCommand
-		}
-		return "", unsupported(string(name))
+	m, err := a.UnmarshalNew()
+	if err != nil {
+		return nil, errCommand
 	}
-	if err := a.UnmarshalTo(&q); err != nil {
-		return "", errCommand
-	}
-	if len(q.GetTransactionId()) > 0 {
-		return "", errTransaction
-	}
-	return q.GetQuery(), nil
+	return m, nil
 }
 
 func encodeAny(m proto.Message) ([]byte, error) {

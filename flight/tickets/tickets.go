@@ -43,14 +43,19 @@ const (
 // be used as another.
 type Audience string
 
-// Statement is the audience of a query's ticket.
-const Statement Audience = "statement"
+// The audiences: a query's ticket, and a prepared statement's handle.
+const (
+	Statement Audience = "statement"
+	Prepared  Audience = "prepared"
+)
 
 // Claims are what a ticket holds.
 type Claims struct {
 	Audience Audience     `json:"aud"`
 	Tenant   ident.Tenant `json:"tenant"`
 	SQL      string       `json:"sql"`
+	Params   []byte       `json:"params,omitempty"` // one row of Arrow IPC
+	Schema   []byte       `json:"schema,omitempty"` // digest of what was prepared
 	Tables   []Pin        `json:"tables,omitempty"`
 	Expiry   time.Time    `json:"exp"`
 }
