@@ -40,6 +40,8 @@ func (s *Server) DoAction(a *arrowflight.Action, stream arrowflight.FlightServic
 		})
 	case createPrepared:
 		return s.prepare(stream.Context(), a.GetBody(), stream.Send)
+	case cancelFlightInfo, cancelQuery:
+		return s.cancelAction(a, stream.Send)
 	case closePrepared:
 		return nil // the handle is all there was of it
 	}

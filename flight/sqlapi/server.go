@@ -61,6 +61,7 @@ type Server struct {
 	keys    *tickets.Keyring
 	engines map[string]engine.Engine
 	tools   arrowflight.FlightServer // answers discovery
+	running running
 	o       Options
 }
 

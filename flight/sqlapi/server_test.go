@@ -101,15 +101,16 @@ func (c *counting) Query(_ context.Context, q engine.Query) (engine.Rows, error)
 	defer col.Release()
 	batch := array.NewRecordBatch(countSchema, []arrow.Array{col}, 1)
 	defer batch.Release()
-	m := &messages{c: c}
+	m := &messages{c: c, endless: strings.Contains(q.SQL, "endless")}
 	w := arrowflight.NewRecordWriter(m, ipc.WithSchema(countSchema))
 	return m, errors.Join(w.Write(batch), w.Close())
 }
 
 // messages is a result that is already there.
 type messages struct {
-	c    *counting
-	left [][]byte
+	c       *counting
+	left    [][]byte
+	endless bool // waits for ever before its end
 }
 
 func (m *messages) Send(d *arrowflight.FlightData) error {
@@ -118,7 +119,11 @@ func (m *messages) Send(d *arrowflight.FlightData) error {
 	return err
 }
 
-func (m *messages) Next(context.Context) (engine.Message, error) {
+func (m *messages) Next(ctx context.Context) (engine.Message, error) {
+	if len(m.left) == 0 && m.endless {
+		<-ctx.Done()
+		return engine.Message{}, ctx.Err()
+	}
 	if len(m.left) == 0 {
 		return engine.Message{}, io.EOF
 	}

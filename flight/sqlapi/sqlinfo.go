@@ -42,7 +42,7 @@ func sqlInfo(version string) map[flightsql.SqlInfo]any {
 		flightsql.SqlInfoFlightSqlServerSql:                         true,
 		flightsql.SqlInfoFlightSqlServerSubstrait:                   false,
 		flightsql.SqlInfoFlightSqlServerTransaction:                 transactionNone,
-		flightsql.SqlInfoFlightSqlServerCancel:                      false,
+		flightsql.SqlInfoFlightSqlServerCancel:                      true,
 		flightsql.SqlInfoFlightSqlServerStatementTimeout:            int32(0),
 		flightsql.SqlInfoFlightSqlServerTransactionTimeout:          int32(0),
 		flightsql.SqlInfoFlightSqlServerBulkIngestion:               false,

@@ -110,7 +110,8 @@ func (s *Server) DoGet(t *arrowflight.Ticket, stream arrowflight.FlightService_D
 	if err != nil {
 		return err
 	}
-	ctx := stream.Context()
+	ctx, done := s.running.begin(stream.Context(), handle.GetStatementHandle())
+	defer done()
 	q, err := s.bind(ctx, engine.Query{SQL: claims.SQL, Params: claims.Params}, claims.Tables)
 	if err != nil {
 		return err
@@ -126,6 +127,9 @@ func (s *Server) DoGet(t *arrowflight.Ticket, stream arrowflight.FlightService_D
 			return nil
 		}
 		if err != nil {
+			if context.Cause(ctx) == ErrCancelled {
+				return ErrCancelled
+			}
 			return err
 		}
 		// The transport releases the frame, also when it fails to send.
