@@ -88,12 +88,15 @@ func VerifyBatch(header []byte, bodyBytes int) (h BatchHeader, err error) {
 			return h, fmt.Errorf("%w: %d values, %d of them null, in %d bytes", errBatchBytes, values, nulls, bodyBytes)
 		}
 	}
+	// Buffers share no bytes, or a thousand columns could be the same megabytes.
+	left := int64(bodyBytes)
 	n, first = v.vector(batch.field(batchBuffers), pairBytes)
 	for i := range n {
 		offset, bytes := v.int64(first+i*pairBytes), v.int64(first+i*pairBytes+8)
-		if offset < 0 || bytes < 0 || bytes > int64(bodyBytes) || bytes > 0 && offset > int64(bodyBytes)-bytes {
+		if offset < 0 || bytes < 0 || bytes > left || bytes > 0 && offset > int64(bodyBytes)-bytes {
 			return h, fmt.Errorf("%w: a buffer of %d bytes at %d of %d", errBatchBytes, bytes, offset, bodyBytes)
 		}
+		left -= bytes
 	}
 	return h, nil
 }
