@@ -51,7 +51,6 @@ type Frames struct {
 	digest ident.FrameDigest
 	limits FrameLimits
 	schema *arrow.Schema
-	reader *arrowflight.Reader // nil until rows are read
 
 	unread   *arrowflight.FlightData // the schema's message, for reader
 	messages int
