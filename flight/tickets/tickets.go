@@ -43,17 +43,20 @@ const (
 // be used as another.
 type Audience string
 
-// The audiences: a query's ticket, and a prepared statement's handle.
+// The audiences: a query's ticket, a prepared statement's handle, and what a
+// login returns.
 const (
 	Statement Audience = "statement"
 	Prepared  Audience = "prepared"
+	Bearer    Audience = "bearer"
 )
 
 // Claims are what a ticket holds.
 type Claims struct {
 	Audience Audience     `json:"aud"`
 	Tenant   ident.Tenant `json:"tenant"`
-	SQL      string       `json:"sql"`
+	User     string       `json:"user,omitempty"` // who logged in
+	SQL      string       `json:"sql,omitempty"`
 	Params   []byte       `json:"params,omitempty"` // one row of Arrow IPC
 	Schema   []byte       `json:"schema,omitempty"` // digest of what was prepared
 	Tables   []Pin        `json:"tables,omitempty"`
