@@ -39,7 +39,7 @@ func (p *Plain) Query(sql string) (*arrow.Schema, []arrow.RecordBatch, error) {
 		return nil, nil, err
 	}
 	defer s.close()
-	if err := s.start(); err != nil {
+	if err := s.begin(nil, nil); err != nil {
 		return nil, nil, err
 	}
 	c, err := newConverter(s.schema, statement{})

@@ -60,6 +60,7 @@ var expressionShapes = shapes{
 	},
 	"LAMBDA":               {"lhs": expression, "expr": expression},
 	"OPERATOR":             {"children": expressions},
+	"PARAMETER":            {"identifier": scalar},
 	"POSITIONAL_REFERENCE": {"index": scalar},
 	"STAR": {
 		"relation_name": scalar, "exclude_list": scalars, "replace_list": keyed, "columns": scalar, "expr": expression,
@@ -77,7 +78,7 @@ var expressionShapes = shapes{
 // expressionTypes lists the types of expressions beside those whose type is
 // their class.
 var expressionTypes = set(
-	"COMPARE_BETWEEN", "COMPARE_NOT_BETWEEN", "CASE_EXPR", "OPERATOR_CAST", "VALUE_CONSTANT",
+	"COMPARE_BETWEEN", "COMPARE_NOT_BETWEEN", "CASE_EXPR", "OPERATOR_CAST", "VALUE_CONSTANT", "VALUE_PARAMETER",
 	"COMPARE_EQUAL", "COMPARE_NOTEQUAL", "COMPARE_LESSTHAN", "COMPARE_GREATERTHAN", "COMPARE_LESSTHANOREQUALTO",
 	"COMPARE_GREATERTHANOREQUALTO", "COMPARE_DISTINCT_FROM", "COMPARE_NOT_DISTINCT_FROM",
 	"CONJUNCTION_AND", "CONJUNCTION_OR", "COMPARE_IN", "COMPARE_NOT_IN",
@@ -199,8 +200,6 @@ func refuse(what, name string) error {
 		return fault.New(fault.Unsupported, "DESCRIBE, SHOW and SUMMARIZE are not supported yet; use SELECT * FROM the table LIMIT 0 to see its columns")
 	case "PIVOT":
 		return fault.New(fault.Unsupported, "PIVOT and UNPIVOT are not supported yet; aggregate with FILTER instead, such as sum(x) FILTER (WHERE k = 'a') AS a")
-	case "PARAMETER":
-		return fault.New(fault.Unsupported, "parameters ($1, ?) are not supported yet; write the values into the statement")
 	}
 	return unknown(what, name)
 }

@@ -95,7 +95,6 @@ func TestTheGateRefuses(t *testing.T) {
 		{"UNPIVOT in FROM", "FROM t UNPIVOT (v FOR k IN (a, b))", fault.Unsupported, "PIVOT"},
 		{"AT (VERSION)", "FROM t AT (VERSION => 3)", fault.Unsupported, "AT (VERSION"},
 		{"AT (TIMESTAMP)", "FROM t AT (TIMESTAMP => now())", fault.Unsupported, "AT (VERSION"},
-		{"parameters", "SELECT $1", fault.Unsupported, "parameters"},
 		{"a file as a table", "FROM 'data.parquet'", fault.Invalid, "cannot read files"},
 		{"a path as a table", "FROM '/etc/passwd'", fault.Invalid, "cannot read files"},
 		{"a URL as a table", "FROM 's3://bucket/x.parquet'", fault.Invalid, "cannot read files"},

@@ -166,8 +166,8 @@ func (c *conn) run(sql string) error {
 type stream struct {
 	stmt    duckdb.PreparedStatement
 	options duckdb.ArrowOptions
-	schema  *arrow.Schema
-	checks  []check // one for each column
+	schema  *arrow.Schema // nil if it depends on values that are not bound yet
+	checks  []check       // one for each column
 	result  duckdb.Result
 	done    bool
 }
@@ -188,8 +188,22 @@ func (c *conn) prepare(sql string) (*stream, error) {
 	return s, nil
 }
 
+// describe finds the schema of a prepared statement.
 func (s *stream) describe() error {
 	n := int(duckdb.PreparedStatementColumnCount(s.stmt))
+	return s.columns(n, func(i int) (string, duckdb.LogicalType) {
+		return duckdb.PreparedStatementColumnName(s.stmt, duckdb.IdxT(i)), duckdb.PreparedStatementColumnLogicalType(s.stmt, duckdb.IdxT(i))
+	})
+}
+
+// describeResult finds the schema of a started statement.
+func (s *stream) describeResult() error {
+	return s.columns(int(duckdb.ColumnCount(&s.result)), func(i int) (string, duckdb.LogicalType) {
+		return duckdb.ColumnName(&s.result, duckdb.IdxT(i)), duckdb.ColumnLogicalType(&s.result, duckdb.IdxT(i))
+	})
+}
+
+func (s *stream) columns(n int, column func(i int) (string, duckdb.LogicalType)) error {
 	names := make([]string, n)
 	types := make([]duckdb.LogicalType, n)
 	defer func() {
@@ -197,10 +211,12 @@ func (s *stream) describe() error {
 			duckdb.DestroyLogicalType(&types[i])
 		}
 	}()
-	s.checks = make([]check, n)
+	s.schema, s.checks = nil, make([]check, n)
 	for i := range n {
-		names[i] = duckdb.PreparedStatementColumnName(s.stmt, duckdb.IdxT(i))
-		types[i] = duckdb.PreparedStatementColumnLogicalType(s.stmt, duckdb.IdxT(i))
+		names[i], types[i] = column(i)
+		if duckdb.GetTypeId(types[i]) == duckdb.TypeInvalid {
+			return nil // as the engine says of a statement that it cannot bind without values
+		}
 		var err error
 		if s.checks[i], err = checkOf(types[i], names[i]); err != nil {
 			return err

@@ -118,18 +118,18 @@ func (l *loan) end(err error) error {
 }
 
 // ask sends the worker a request, unless the statement's time is over.
-func (l *loan) ask(kind frameKind, v any, answer frameKind) ([]byte, error) {
+func (l *loan) ask(kind frameKind, v any, answer frameKind) (reply, error) {
 	if err := l.ended(); err != nil {
-		return nil, err
+		return reply{}, err
 	}
 	r, err := l.c.ask(kind, v, answer)
 	if err != nil {
-		return nil, err
+		return reply{}, err
 	}
 	if r.fin.Failure != nil {
-		return nil, r.fin.Failure
+		return reply{}, r.fin.Failure
 	}
-	return r.body, nil
+	return r, nil
 }
 
 // over is the error of a statement whose context has ended.
@@ -179,11 +179,11 @@ func (l *loan) lost(why error, lost *lostError) error {
 func (l *loan) parse(ctx context.Context) (*tree, error) {
 	ctx, cancel := context.WithTimeout(ctx, parseMax)
 	l.ended, l.cancel, l.watch = ctx.Err, cancel, l.c.watch(ctx)
-	b, err := l.ask(kindParse, parseRequest{l.sql}, kindAST)
+	r, err := l.ask(kindParse, parseRequest{l.sql}, kindAST)
 	if err != nil {
 		return nil, err
 	}
-	t, err := readTree(l.sql, b)
+	t, err := readTree(l.sql, r.body)
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +195,13 @@ func (l *loan) parse(ctx context.Context) (*tree, error) {
 // statement binds the tables of a tree and returns what the worker is asked,
 // with the tables' files in place if they are to be read.
 func (l *loan) statement(ctx context.Context, t *tree, q engine.Query, files bool) (statement, error) {
+	var columns []int
 	var err error
+	if q.Params != nil {
+		if columns, err = checkParams(t.params, q.Params); err != nil {
+			return statement{}, err
+		}
+	}
 	if l.plan, err = t.resolve(q.Tables); err != nil {
 		return statement{}, err
 	}
@@ -203,7 +209,7 @@ func (l *loan) statement(ctx context.Context, t *tree, q engine.Query, files boo
 	if err != nil {
 		return statement{}, err
 	}
-	st := statement{Tree: tree, Spelling: l.plan.spelling}
+	st := statement{Tree: tree, Spelling: l.plan.spelling, ParamNames: t.params, Params: q.Params, ParamColumns: columns}
 	st.Origins, st.Exact, st.Engine = l.plan.origins()
 	for i := range l.plan.tables {
 		t := &l.plan.tables[i]

@@ -58,6 +58,15 @@ type statement struct {
 	Engine  []byte // IPC schema: what the engine makes of them
 
 	Spelling spelling
+
+	// ParamNames are the parameters as the caller counts them: the text that
+	// is made of the tree may have them in another order.
+	ParamNames []string `json:",omitempty"`
+
+	// Params is an Arrow IPC stream of one row, and ParamColumns the column of
+	// each parameter's value in it. Both are empty if no values are bound.
+	Params       []byte `json:",omitempty"`
+	ParamColumns []int  `json:",omitempty"`
 }
 
 // A view stands for one table.
@@ -70,6 +79,7 @@ type view struct {
 type fin struct {
 	Rows    int64
 	Batches int64
+	Params  []byte   `json:",omitempty"` // PLAN: IPC schema of the parameters, empty if there are none
 	Failure *failure `json:",omitempty"`
 }
 

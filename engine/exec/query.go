@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/lakeward/lake/engine"
+	"github.com/lakeward/lake/fault"
 	"github.com/lakeward/lake/ident"
 )
 
@@ -31,29 +32,39 @@ func (p *Pool) Tables(ctx context.Context, sql string) ([]ident.Table, error) {
 }
 
 // Describe returns the schema of the result of q, the same that Query's rows
-// have. It reads no data file.
+// have, and that of its parameters. Where the result depends on the types of
+// parameters, it is that of the bound ones; of none, that of texts. It reads no
+// data file.
 func (p *Pool) Describe(ctx context.Context, q engine.Query) (engine.Description, error) {
 	ctx, l, t, err := p.begin(ctx, q.SQL, min(planMax, p.o.DeadlineMax))
 	if err != nil {
 		return engine.Description{}, err
 	}
-	schema, err := l.describe(ctx, t, q)
+	d, err := l.describe(ctx, t, q)
 	if err := l.end(err); err != nil {
 		return engine.Description{}, err
 	}
-	return engine.Description{Result: schema, Params: arrow.NewSchema(nil, nil)}, nil
+	return d, nil
 }
 
-func (l *loan) describe(ctx context.Context, t *tree, q engine.Query) (*arrow.Schema, error) {
+func (l *loan) describe(ctx context.Context, t *tree, q engine.Query) (engine.Description, error) {
+	var d engine.Description
 	st, err := l.statement(ctx, t, q, false)
 	if err != nil {
-		return nil, err
+		return d, err
 	}
-	b, err := l.ask(kindPlan, st, kindSchema)
+	r, err := l.ask(kindPlan, st, kindSchema)
 	if err != nil {
-		return nil, err
+		return d, err
 	}
-	return decodeSchema(b)
+	if d.Result, err = decodeSchema(r.body); err != nil {
+		return d, err
+	}
+	d.Params = arrow.NewSchema(nil, nil)
+	if r.fin.Params != nil {
+		d.Params, err = decodeSchema(r.fin.Params)
+	}
+	return d, err
 }
 
 // Query runs q. It returns when the schema of the result is known; the rows
@@ -72,6 +83,9 @@ func (p *Pool) Query(ctx context.Context, q engine.Query) (engine.Rows, error) {
 }
 
 func (l *loan) query(ctx context.Context, t *tree, q engine.Query) (*rows, error) {
+	if len(t.params) > 0 && q.Params == nil {
+		return nil, fault.Newf(fault.Invalid, "the statement has %s and no values are bound; bind one row of values", sayParams(t.params))
+	}
 	st, err := l.statement(ctx, t, q, true)
 	if err != nil {
 		return nil, err

@@ -17,6 +17,8 @@ type tree struct {
 	sql  string
 	root map[string]any // what the parser reads back
 	node map[string]any // the statement's query node
+
+	params []string // names of the parameters, by position
 }
 
 // readTree reads the parser's answer for a text, an error of the text or one
@@ -55,8 +57,9 @@ func decodeTree(sql string, b []byte) (*tree, error) {
 		return nil, fault.Newf(fault.Invalid, "the text holds %d statements; send them one by one", len(statements))
 	}
 	s, _ := statements[0].(map[string]any)
-	if parameters, _ := s["named_param_map"].([]any); len(parameters) > 0 {
-		return nil, fault.New(fault.Unsupported, "parameters ($1, ?) are not supported yet; write the values into the statement")
+	var err error
+	if t.params, err = parameterNames(s["named_param_map"]); err != nil {
+		return nil, err
 	}
 	node, ok := s["node"].(map[string]any)
 	if !ok {

@@ -246,18 +246,26 @@ func (w *worker) statement(r request, st statement, sql string) (fin, error) {
 	if !s.isSelect() {
 		return fin{}, fmt.Errorf("%w: the statement is not a query", errProtocol)
 	}
-	columns, err := newConverter(s.schema, st)
-	if err != nil {
-		return fin{}, err
+	var values binding
+	if st.Params != nil {
+		if values, err = newBinding(st.Params, st.ParamColumns); err != nil {
+			return fin{}, err
+		}
+		defer values.close()
 	}
 	if r.kind == kindPlan {
-		return fin{}, w.wire.send(kindSchema, r.id, engine.EncodeSchema(columns.schema))
+		f, err := w.plan(r.id, c, s, st, sql, values)
+		return f, w.cause(r.id, err)
 	}
 	if err := w.stopped(r.id); err != nil {
 		return fin{}, err
 	}
-	if err := s.start(); err != nil {
+	if err := s.begin(st.ParamNames, values); err != nil {
 		return fin{}, w.cause(r.id, err)
+	}
+	columns, err := newConverter(s.schema, st)
+	if err != nil {
+		return fin{}, err
 	}
 	e, err := newEncoder(w.wire, r.id, columns)
 	if err != nil {
@@ -265,6 +273,47 @@ func (w *worker) statement(r request, st statement, sql string) (fin, error) {
 	}
 	err = w.cause(r.id, e.run(s))
 	return fin{Rows: e.rows, Batches: e.batches}, err
+}
+
+// plan answers with the schemas of a statement's result and of its parameters.
+func (w *worker) plan(id uint32, c *conn, s *stream, st statement, sql string, values binding) (fin, error) {
+	params, err := s.params(st.ParamNames)
+	if err != nil {
+		return fin{}, err
+	}
+	result := s.schema
+	if result == nil || values != nil {
+		guessed := values == nil
+		if guessed {
+			if values, err = s.standIns(st.ParamNames); err != nil {
+				return fin{}, err
+			}
+			defer values.close()
+		}
+		if result, err = c.resultOf(sql, st.ParamNames, values); err != nil {
+			return fin{}, untyped(err, guessed)
+		}
+	}
+	columns, err := newConverter(result, st)
+	if err != nil {
+		return fin{}, err
+	}
+	var f fin
+	if params.NumFields() > 0 {
+		f.Params = engine.EncodeSchema(params)
+	}
+	return f, w.wire.send(kindSchema, id, engine.EncodeSchema(columns.schema))
+}
+
+// untyped adds to a failure of planning without values what may help.
+func untyped(err error, guessed bool) error {
+	f, ok := errors.AsType[*failure](err)
+	if !ok || !guessed {
+		return err
+	}
+	g := *f
+	g.Message += "\n(parameters of types that cannot be inferred were taken for VARCHAR; say the type in the statement, as in $1::BIGINT, or bind values first)"
+	return &g
 }
 
 func (w *worker) begin(id uint32) {
