@@ -138,6 +138,15 @@ func ParseIncarnation(s string) (Incarnation, error) {
 	return Incarnation(u.String()), nil
 }
 
+// Time returns the milliseconds that the incarnation carries, as a time.
+func (i Incarnation) Time() time.Time {
+	u, err := parseV7(string(i))
+	if err != nil {
+		return time.Time{}
+	}
+	return OperationID(u).Time()
+}
+
 // A Version is a table version as its engine counts them. Above an engine it
 // is opaque but for this: a later version of a table is greater.
 type Version int64

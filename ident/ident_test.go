@@ -164,6 +164,9 @@ func TestOperationAge(t *testing.T) {
 	if !op.Time().Equal(made) {
 		t.Fatalf("the id is of %v, want %v", op.Time(), made)
 	}
+	if i := ident.Incarnation(op.String()); !i.Time().Equal(made) {
+		t.Errorf("the incarnation is of %v, want %v", i.Time(), made)
+	}
 	for _, tt := range []struct {
 		name string
 		now  time.Time

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 
 	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
 	flightgen "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
+	"github.com/lakeward/lake/engine"
 	"github.com/lakeward/lake/fault"
 	"github.com/lakeward/lake/flight/rpcerr"
 	"github.com/lakeward/lake/flight/wire"
@@ -31,15 +34,8 @@ func NewClient(c grpc.ClientConnInterface) *Client {
 
 // Table returns the present registration of a table.
 func (c *Client) Table(ctx context.Context, t ident.Table) (registry.Registration, error) {
-	b, err := wire.Encode(&wirepb.GetTable{Table: t.String()})
-	if err != nil {
-		return registry.Registration{}, err
-	}
 	var p wirepb.Table
-	err = c.Forward(ctx, &arrowflight.Action{Type: wire.GetTable, Body: b}, func(r *arrowflight.Result) error {
-		return wire.Decode(r.GetBody(), &p)
-	})
-	if err != nil {
+	if err := c.ask(ctx, wire.GetTable, &wirepb.GetTable{Table: t.String()}, &p); err != nil {
 		return registry.Registration{}, err
 	}
 	return decodeTable(&p)
@@ -81,12 +77,85 @@ func (c *Client) Directory(ctx context.Context, known *catalog.Directory) (*cata
 	return d, nil
 }
 
+// Place asks where a create would put its table, and with which exact schema.
+// placement is nil if the operation has created the table before.
+func (c *Client) Place(ctx context.Context, r *wirepb.CreateTable) (reg registry.Registration, placement []byte, err error) {
+	var p wirepb.TablePlaced
+	if err := c.ask(ctx, wire.PlaceTable, r, &p); err != nil {
+		return registry.Registration{}, nil, err
+	}
+	reg, err = decodeTable(p.GetTable())
+	return reg, p.GetPlacement(), err
+}
+
+// Create makes a table.
+func (c *Client) Create(ctx context.Context, r *wirepb.CreateTable) (registry.Registration, error) {
+	var p wirepb.TableCreated
+	if err := c.ask(ctx, wire.CreateTable, r, &p); err != nil {
+		return registry.Registration{}, err
+	}
+	return decodeTable(p.GetTable())
+}
+
+// Applied says to which registration rows would be staged, and what became of
+// the operation if it was applied before. Without a digest in the question, it
+// may have been applied to other input.
+func (c *Client) Applied(ctx context.Context, r *wirepb.StageAppend) (registry.Registration, *wirepb.Appended, error) {
+	var p wirepb.StageTarget
+	if err := c.ask(ctx, wire.StageAppend, r, &p); err != nil {
+		return registry.Registration{}, nil, err
+	}
+	reg, err := decodeTable(p.GetTable())
+	return reg, p.GetDone(), err
+}
+
+// Append commits staged files.
+func (c *Client) Append(ctx context.Context, cmd *wirepb.AppendCommand, m engine.Manifest) (*wirepb.Appended, error) {
+	b, err := wire.EncodeCommand(cmd)
+	if err != nil {
+		return nil, err
+	}
+	parts, stop := iter.Pull(wire.Parts(m))
+	defer stop()
+	next := func() (*arrowflight.FlightData, error) {
+		p, ok := parts()
+		if !ok {
+			return nil, io.EOF
+		}
+		b, err := wire.Encode(p)
+		return &arrowflight.FlightData{AppMetadata: b}, err
+	}
+	first, err := next() // there is one part at least
+	if err != nil {
+		return nil, err
+	}
+	first.FlightDescriptor = &arrowflight.FlightDescriptor{Type: arrowflight.DescriptorCMD, Cmd: b}
+	var done *wirepb.Appended
+	err = c.ForwardPut(ctx, first, next, func(r *arrowflight.PutResult) error {
+		done = &wirepb.Appended{}
+		return wire.Decode(r.GetAppMetadata(), done)
+	})
+	if err == nil && done == nil {
+		err = errAnswer
+	}
+	return done, err
+}
+
+// ask sends an action that has one answer.
+func (c *Client) ask(ctx context.Context, action string, req, resp proto.Message) error {
+	b, err := wire.Encode(req)
+	if err != nil {
+		return err
+	}
+	return c.Forward(ctx, &arrowflight.Action{Type: action, Body: b}, func(r *arrowflight.Result) error {
+		return wire.Decode(r.GetBody(), resp)
+	})
+}
+
 // Lake returns the id of the lake that Metasrv owns.
 func (c *Client) Lake(ctx context.Context) (string, error) {
 	var p wirepb.Root
-	err := c.Forward(ctx, &arrowflight.Action{Type: wire.GetRoot}, func(r *arrowflight.Result) error {
-		return wire.Decode(r.GetBody(), &p)
-	})
+	err := c.ask(ctx, wire.GetRoot, &wirepb.GetRoot{}, &p)
 	return p.GetLake(), err
 }
 

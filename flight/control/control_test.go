@@ -166,3 +166,59 @@ func encode(t *testing.T, m proto.Message) []byte {
 	}
 	return b
 }
+
+// A writer that does not know the digest of its rows yet hears whether its
+// operation was applied, and to which.
+func TestAppliedWithoutADigest(t *testing.T) {
+	_, c, a := open(t)
+	table := create(t, a, "demo.flights")
+	reg, err := a.Registry().Lookup(t.Context(), table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	op, _ := ident.NewOperation()
+	question := &wirepb.StageAppend{Table: table.String(), Operation: op.String()}
+	got, done, err := c.Applied(t.Context(), question)
+	if err != nil || done != nil || got.Incarnation != reg.Incarnation {
+		t.Fatalf("%+v, %v (%v)", got, done, err)
+	}
+	digest := ident.Digest{7}
+	cmd := &wirepb.AppendCommand{Table: table.String(), Incarnation: string(reg.Incarnation), Operation: op.String(), Digest: digest[:]}
+	if done, err := c.Append(t.Context(), cmd, engine.Manifest{}); err != nil || done.GetReplayed() || done.GetVersion() != 1 {
+		t.Fatalf("%v (%v)", done, err)
+	}
+	if _, done, err = c.Applied(t.Context(), question); err != nil || !done.GetReplayed() || ident.Digest(done.GetDigest()) != digest {
+		t.Errorf("%v (%v)", done, err)
+	}
+	question.Digest = make([]byte, 32)
+	if _, _, err := c.Applied(t.Context(), question); fault.KindOf(err) != fault.Stale {
+		t.Errorf("another digest: %v", err)
+	}
+	cmd.Digest = nil
+	if _, err := c.Append(t.Context(), cmd, engine.Manifest{}); fault.KindOf(err) != fault.Invalid {
+		t.Errorf("no digest: %v", err)
+	}
+}
+
+func TestATableIsPlacedBeforeItIsMade(t *testing.T) {
+	_, c, _ := open(t)
+	op, _ := ident.NewOperation()
+	schema := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64}}, nil)
+	r := &wirepb.CreateTable{Table: "demo.flights", Schema: engine.EncodeSchema(schema), Operation: op.String()}
+	reg, placement, err := c.Place(t.Context(), r)
+	if err != nil || len(placement) == 0 {
+		t.Fatalf("%x (%v)", placement, err)
+	}
+	if _, err := c.Table(t.Context(), reg.Table); fault.KindOf(err) != fault.NotFound {
+		t.Errorf("it is there: %v", err)
+	}
+	r.Incarnation, r.Placement = string(reg.Incarnation), placement
+	made, err := c.Create(t.Context(), r)
+	if err != nil || made.Incarnation != reg.Incarnation {
+		t.Errorf("%+v (%v)", made, err)
+	}
+	r.Incarnation = "x"
+	if _, err := c.Create(t.Context(), r); fault.KindOf(err) != fault.Invalid {
+		t.Errorf("an incarnation that is none: %v", err)
+	}
+}

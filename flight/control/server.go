@@ -69,6 +69,8 @@ func (s *Server) DoAction(a *arrowflight.Action, stream arrowflight.FlightServic
 	switch a.GetType() {
 	case wire.CreateTable:
 		return s.create(ctx, a.GetBody(), send)
+	case wire.PlaceTable:
+		return s.place(ctx, a.GetBody(), send)
 	case wire.GetTable:
 		return s.get(ctx, a.GetBody(), send)
 	case wire.ListTables:
@@ -82,25 +84,45 @@ func (s *Server) DoAction(a *arrowflight.Action, stream arrowflight.FlightServic
 }
 
 func (s *Server) create(ctx context.Context, body []byte, send func(proto.Message) error) error {
-	var r wirepb.CreateTable
-	if err := wire.Decode(body, &r); err != nil {
-		return err
-	}
-	t, err := ident.ParseTable(r.GetTable())
+	r, err := s.createRequest(body)
 	if err != nil {
 		return err
 	}
-	op, err := ident.ParseOperation(r.GetOperation())
-	if err != nil {
-		return err
-	}
-	reg, replayed, err := s.authority.Create(ctx, authority.CreateRequest{
-		Tenant: s.o.Tenant, Table: t, Engine: r.GetEngine(), Schema: r.GetSchema(), Operation: op,
-	})
+	reg, replayed, err := s.authority.Create(ctx, r)
 	if err != nil {
 		return err
 	}
 	return send(&wirepb.TableCreated{Table: encodeTable(reg), Replayed: replayed})
+}
+
+func (s *Server) place(ctx context.Context, body []byte, send func(proto.Message) error) error {
+	r, err := s.createRequest(body)
+	if err != nil {
+		return err
+	}
+	reg, placement, err := s.authority.Place(ctx, r)
+	if err != nil {
+		return err
+	}
+	return send(&wirepb.TablePlaced{Table: encodeTable(reg), Placement: placement})
+}
+
+func (s *Server) createRequest(body []byte) (r authority.CreateRequest, err error) {
+	var p wirepb.CreateTable
+	if err := wire.Decode(body, &p); err != nil {
+		return r, err
+	}
+	r = authority.CreateRequest{Tenant: s.o.Tenant, Engine: p.GetEngine(), Schema: p.GetSchema(), Placement: p.GetPlacement()}
+	if r.Table, err = ident.ParseTable(p.GetTable()); err != nil {
+		return r, err
+	}
+	if i := p.GetIncarnation(); i != "" {
+		if r.Incarnation, err = ident.ParseIncarnation(i); err != nil {
+			return r, err
+		}
+	}
+	r.Operation, err = ident.ParseOperation(p.GetOperation())
+	return r, err
 }
 
 func (s *Server) get(ctx context.Context, body []byte, send func(proto.Message) error) error {
@@ -185,7 +207,8 @@ func (s *Server) DoPut(stream arrowflight.FlightService_DoPutServer) error {
 	if err != nil {
 		return fmt.Errorf("read the append's command: %w", err)
 	}
-	cmd, ok, err := wire.DecodeCommand(first.GetFlightDescriptor().GetCmd())
+	var cmd wirepb.AppendCommand
+	ok, err := wire.DecodeCommand(first.GetFlightDescriptor().GetCmd(), &cmd)
 	if err != nil {
 		return err
 	}
@@ -193,9 +216,14 @@ func (s *Server) DoPut(stream arrowflight.FlightService_DoPutServer) error {
 		return errPut
 	}
 	r := authority.AppendRequest{Tenant: s.o.Tenant}
-	if r.Table, r.Operation, r.Digest, err = parseAppend(cmd.GetTable(), cmd.GetOperation(), cmd.GetDigest()); err != nil {
+	var digest *ident.Digest
+	if r.Table, r.Operation, digest, err = parseAppend(cmd.GetTable(), cmd.GetOperation(), cmd.GetDigest()); err != nil {
 		return err
 	}
+	if digest == nil {
+		return errDigest
+	}
+	r.Digest = *digest
 	if r.Incarnation, err = ident.ParseIncarnation(cmd.GetIncarnation()); err != nil {
 		return err
 	}
@@ -244,17 +272,23 @@ func (s *Server) enter(ctx context.Context) error {
 	return errAppends
 }
 
-func parseAppend(table, operation string, digest []byte) (t ident.Table, op ident.OperationID, d ident.Digest, err error) {
+var errDigest = fault.New(fault.Invalid, "an append's digest has 32 bytes; use a client of the same lake version")
+
+// parseAppend reads what names an append. There may be no digest yet.
+func parseAppend(table, operation string, digest []byte) (t ident.Table, op ident.OperationID, d *ident.Digest, err error) {
 	if t, err = ident.ParseTable(table); err != nil {
-		return t, op, d, err
+		return t, op, nil, err
 	}
 	if op, err = ident.ParseOperation(operation); err != nil {
-		return t, op, d, err
+		return t, op, nil, err
 	}
-	if len(digest) != len(d) {
-		return t, op, d, fault.Newf(fault.Invalid, "an append's digest has %d bytes, not %d; use a client of the same lake version", len(digest), len(d))
+	switch len(digest) {
+	case 0:
+		return t, op, nil, nil
+	case len(d):
+		return t, op, new(ident.Digest(digest)), nil
 	}
-	return t, op, ident.Digest(digest), nil
+	return t, op, nil, errDigest
 }
 
 func encodeTable(r registry.Registration) *wirepb.Table {

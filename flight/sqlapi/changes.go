@@ -69,7 +69,8 @@ func (s *Server) DoPut(stream arrowflight.FlightService_DoPutServer) error {
 	if err != nil {
 		return fmt.Errorf("read an upload's command: %w", err)
 	}
-	cmd, ok, err := wire.DecodeCommand(first.GetFlightDescriptor().GetCmd())
+	var cmd wirepb.AppendCommand
+	ok, err := wire.DecodeCommand(first.GetFlightDescriptor().GetCmd(), &cmd)
 	if err != nil {
 		return err
 	}

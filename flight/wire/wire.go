@@ -10,12 +10,12 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/lakeward/lake/fault"
-	"github.com/lakeward/lake/flight/wire/wirepb"
 )
 
 // Actions. Their bodies and answers are the wirepb messages named here.
 const (
 	CreateTable = "lake.table.create.v1" // CreateTable → TableCreated
+	PlaceTable  = "lake.table.place.v1"  // CreateTable → TablePlaced
 	GetTable    = "lake.table.get.v1"    // GetTable → Table
 	ListTables  = "lake.table.list.v1"   // ListTables → TablePage, several
 	GetRoot     = "lake.root.get.v1"     // GetRoot → Root
@@ -56,8 +56,9 @@ func Encode(m proto.Message) ([]byte, error) {
 	return b, nil
 }
 
-// EncodeCommand returns the command of an append's FlightDescriptor.
-func EncodeCommand(c *wirepb.AppendCommand) ([]byte, error) {
+// EncodeCommand returns the command of an append's FlightDescriptor: an
+// AppendCommand, or AppendRows.
+func EncodeCommand(c proto.Message) ([]byte, error) {
 	a, err := anypb.New(c)
 	if err != nil {
 		return nil, fmt.Errorf("encode %T: %w", c, err)
@@ -65,19 +66,18 @@ func EncodeCommand(c *wirepb.AppendCommand) ([]byte, error) {
 	return Encode(a)
 }
 
-// DecodeCommand reads an append's command; ok is false if the bytes are some
-// other command.
-func DecodeCommand(b []byte) (c *wirepb.AppendCommand, ok bool, err error) {
+// DecodeCommand reads an append's command into c; ok is false if the bytes are
+// some other command.
+func DecodeCommand(b []byte, c proto.Message) (ok bool, err error) {
 	var a anypb.Any
 	if err := Decode(b, &a); err != nil {
-		return nil, false, err
+		return false, err
 	}
-	c = &wirepb.AppendCommand{}
 	if !a.MessageIs(c) {
-		return nil, false, nil
+		return false, nil
 	}
 	if err := a.UnmarshalTo(c); err != nil {
-		return nil, true, fmt.Errorf("%w: %v", ErrBody, err)
+		return true, fmt.Errorf("%w: %v", ErrBody, err)
 	}
-	return c, true, nil
+	return true, nil
 }

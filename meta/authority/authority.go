@@ -5,6 +5,7 @@ package authority
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"time"
@@ -45,6 +46,7 @@ type Authority struct {
 	engines  map[string]engine.Engine
 	standard string // the engine of tables that ask for none
 	tables   locks
+	placing  [32]byte // key of placements, of this process
 	now      func() time.Time
 	log      *slog.Logger
 }
@@ -63,6 +65,7 @@ func New(store meta.Store, engines []engine.Engine, o Options) *Authority {
 	for _, e := range engines {
 		a.engines[e.Name()] = e
 	}
+	_, _ = rand.Read(a.placing[:]) // never fails
 	if a.now == nil {
 		a.now = time.Now
 	}

@@ -157,7 +157,7 @@ func TestReplayReturnsTheOriginalVersion(t *testing.T) {
 	}
 	w.check(t, "after the replay", 2, 15)
 
-	if _, done, ok, err := w.authority().Applied(t.Context(), flights, op, first.Digest); !ok || done.Version != 1 || err != nil {
+	if _, done, ok, err := w.authority().Applied(t.Context(), flights, op, &first.Digest); !ok || done.Version != 1 || err != nil {
 		t.Errorf("applied: %+v, %v, %v", done, ok, err)
 	}
 }
@@ -173,7 +173,7 @@ func TestSameOperationWithOtherInputIsRefused(t *testing.T) {
 	if _, err := w.authority().Append(t.Context(), other); !errors.Is(err, appends.ErrOtherInput) || fault.KindOf(err) != fault.Stale {
 		t.Errorf("append: %v", err)
 	}
-	if _, _, _, err := w.authority().Applied(t.Context(), flights, op, other.Digest); !errors.Is(err, appends.ErrOtherInput) {
+	if _, _, _, err := w.authority().Applied(t.Context(), flights, op, &other.Digest); !errors.Is(err, appends.ErrOtherInput) {
 		t.Errorf("applied: %v", err)
 	}
 	w.check(t, "after the refusal", 1, 10)

@@ -61,15 +61,37 @@ func (w world) process(c *crasher) *authority.Authority {
 type history struct {
 	w                   world
 	create, op, otherOp ident.OperationID
+	ingest              bool // rows are staged before the table is made
 }
 
 // first is the first client's work, up to where its process ends.
 func (h history) first(t *testing.T, a *authority.Authority) (authority.Result, error) {
+	if h.ingest {
+		return h.firstIngest(t, a)
+	}
 	reg, _, err := a.Create(t.Context(), createRequest(h.create))
 	if err != nil {
 		return authority.Result{}, err
 	}
 	return a.Append(t.Context(), staged(t, h.w, reg, h.op, 0, 10))
+}
+
+// firstIngest is the same work in the order of an ingest: a table is made when
+// its rows are there.
+func (h history) firstIngest(t *testing.T, a *authority.Authority) (authority.Result, error) {
+	r := createRequest(h.op)
+	reg, placement, err := a.Place(t.Context(), r)
+	if err != nil {
+		return authority.Result{}, err
+	}
+	append := staged(t, h.w, reg, h.op, 0, 10)
+	if placement != nil {
+		r.Incarnation, r.Placement = reg.Incarnation, placement
+		if _, _, err := a.Create(t.Context(), r); err != nil {
+			return authority.Result{}, err
+		}
+	}
+	return a.Append(t.Context(), append)
 }
 
 // other is the second client's append; there may be no table yet.
@@ -117,7 +139,7 @@ func (h history) finish(t *testing.T, withOther bool) error {
 }
 
 func newHistory(t *testing.T, w world) history {
-	return history{w, newOp(t), newOp(t), newOp(t)}
+	return history{w: w, create: newOp(t), op: newOp(t), otherOp: newOp(t)}
 }
 
 // TestAppendSurvivesEveryCrash ends the process at the 1st, 2nd, 3rd… outside
@@ -125,6 +147,12 @@ func newHistory(t *testing.T, w world) history {
 // its successor, the same client or another one, at each of its calls too; and
 // then lets everybody finish.
 func TestAppendSurvivesEveryCrash(t *testing.T) {
+	for name, ingest := range map[string]bool{"table first": false, "rows first": true} {
+		t.Run(name, func(t *testing.T) { t.Parallel(); surviveEveryCrash(t, ingest) })
+	}
+}
+
+func surviveEveryCrash(t *testing.T, ingest bool) {
 	histories := 0
 	for _, after := range []bool{false, true} {
 		for _, withOther := range []bool{false, true} {
@@ -134,6 +162,7 @@ func TestAppendSurvivesEveryCrash(t *testing.T) {
 					for j := 1; ; j++ {
 						histories++
 						h := newHistory(t, newWorld())
+						h.ingest = ingest
 						c := &crasher{n: i, after: after}
 						_, err := h.first(t, h.w.process(c))
 						fired = c.dead

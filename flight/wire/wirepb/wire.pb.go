@@ -117,10 +117,12 @@ func (x *Table) GetSchema() []byte {
 // Body of lake.table.create.v1; answered by one TableCreated.
 type CreateTable struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Table         string                 `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`         // namespace.name
-	Schema        []byte                 `protobuf:"bytes,2,opt,name=schema,proto3" json:"schema,omitempty"`       // Arrow IPC schema message, without field ids
-	Engine        string                 `protobuf:"bytes,3,opt,name=engine,proto3" json:"engine,omitempty"`       // empty: the default one
-	Operation     string                 `protobuf:"bytes,4,opt,name=operation,proto3" json:"operation,omitempty"` // UUIDv7
+	Table         string                 `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`             // namespace.name
+	Schema        []byte                 `protobuf:"bytes,2,opt,name=schema,proto3" json:"schema,omitempty"`           // Arrow IPC schema message, without field ids
+	Engine        string                 `protobuf:"bytes,3,opt,name=engine,proto3" json:"engine,omitempty"`           // empty: the default one
+	Operation     string                 `protobuf:"bytes,4,opt,name=operation,proto3" json:"operation,omitempty"`     // UUIDv7
+	Incarnation   string                 `protobuf:"bytes,5,opt,name=incarnation,proto3" json:"incarnation,omitempty"` // empty: a new one; else one that was placed
+	Placement     []byte                 `protobuf:"bytes,6,opt,name=placement,proto3" json:"placement,omitempty"`     // that came with the incarnation
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -183,6 +185,20 @@ func (x *CreateTable) GetOperation() string {
 	return ""
 }
 
+func (x *CreateTable) GetIncarnation() string {
+	if x != nil {
+		return x.Incarnation
+	}
+	return ""
+}
+
+func (x *CreateTable) GetPlacement() []byte {
+	if x != nil {
+		return x.Placement
+	}
+	return nil
+}
+
 type TableCreated struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Table         *Table                 `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
@@ -235,6 +251,61 @@ func (x *TableCreated) GetReplayed() bool {
 	return false
 }
 
+// TablePlaced is the answer to lake.table.place.v1, whose body is a CreateTable
+// without incarnation: where the table will be, so that rows can be staged
+// before anybody sees it. Nothing is made.
+type TablePlaced struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Table         *Table                 `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
+	Placement     []byte                 `protobuf:"bytes,2,opt,name=placement,proto3" json:"placement,omitempty"` // empty if this operation has created the table before
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TablePlaced) Reset() {
+	*x = TablePlaced{}
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TablePlaced) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TablePlaced) ProtoMessage() {}
+
+func (x *TablePlaced) ProtoReflect() protoreflect.Message {
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TablePlaced.ProtoReflect.Descriptor instead.
+func (*TablePlaced) Descriptor() ([]byte, []int) {
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *TablePlaced) GetTable() *Table {
+	if x != nil {
+		return x.Table
+	}
+	return nil
+}
+
+func (x *TablePlaced) GetPlacement() []byte {
+	if x != nil {
+		return x.Placement
+	}
+	return nil
+}
+
 // Body of lake.table.get.v1; answered by one Table.
 type GetTable struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -245,7 +316,7 @@ type GetTable struct {
 
 func (x *GetTable) Reset() {
 	*x = GetTable{}
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[3]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -257,7 +328,7 @@ func (x *GetTable) String() string {
 func (*GetTable) ProtoMessage() {}
 
 func (x *GetTable) ProtoReflect() protoreflect.Message {
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[3]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -270,7 +341,7 @@ func (x *GetTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTable.ProtoReflect.Descriptor instead.
 func (*GetTable) Descriptor() ([]byte, []int) {
-	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{3}
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *GetTable) GetTable() string {
@@ -290,7 +361,7 @@ type ListTables struct {
 
 func (x *ListTables) Reset() {
 	*x = ListTables{}
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[4]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -302,7 +373,7 @@ func (x *ListTables) String() string {
 func (*ListTables) ProtoMessage() {}
 
 func (x *ListTables) ProtoReflect() protoreflect.Message {
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[4]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -315,7 +386,7 @@ func (x *ListTables) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTables.ProtoReflect.Descriptor instead.
 func (*ListTables) Descriptor() ([]byte, []int) {
-	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{4}
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ListTables) GetKnownGeneration() uint64 {
@@ -336,7 +407,7 @@ type TablePage struct {
 
 func (x *TablePage) Reset() {
 	*x = TablePage{}
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[5]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -348,7 +419,7 @@ func (x *TablePage) String() string {
 func (*TablePage) ProtoMessage() {}
 
 func (x *TablePage) ProtoReflect() protoreflect.Message {
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[5]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -361,7 +432,7 @@ func (x *TablePage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TablePage.ProtoReflect.Descriptor instead.
 func (*TablePage) Descriptor() ([]byte, []int) {
-	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{5}
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *TablePage) GetTables() []*Table {
@@ -394,7 +465,7 @@ type GetRoot struct {
 
 func (x *GetRoot) Reset() {
 	*x = GetRoot{}
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[6]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -406,7 +477,7 @@ func (x *GetRoot) String() string {
 func (*GetRoot) ProtoMessage() {}
 
 func (x *GetRoot) ProtoReflect() protoreflect.Message {
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[6]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -419,7 +490,7 @@ func (x *GetRoot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRoot.ProtoReflect.Descriptor instead.
 func (*GetRoot) Descriptor() ([]byte, []int) {
-	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{6}
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{7}
 }
 
 // Root is the object store of a lake.
@@ -433,7 +504,7 @@ type Root struct {
 
 func (x *Root) Reset() {
 	*x = Root{}
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[7]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -445,7 +516,7 @@ func (x *Root) String() string {
 func (*Root) ProtoMessage() {}
 
 func (x *Root) ProtoReflect() protoreflect.Message {
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[7]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -458,7 +529,7 @@ func (x *Root) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Root.ProtoReflect.Descriptor instead.
 func (*Root) Descriptor() ([]byte, []int) {
-	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{7}
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Root) GetUrl() string {
@@ -481,14 +552,14 @@ type StageAppend struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Table         string                 `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
 	Operation     string                 `protobuf:"bytes,2,opt,name=operation,proto3" json:"operation,omitempty"`
-	Digest        []byte                 `protobuf:"bytes,3,opt,name=digest,proto3" json:"digest,omitempty"`
+	Digest        []byte                 `protobuf:"bytes,3,opt,name=digest,proto3" json:"digest,omitempty"` // empty if it is not known yet: the caller compares it with that of done
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StageAppend) Reset() {
 	*x = StageAppend{}
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[8]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -500,7 +571,7 @@ func (x *StageAppend) String() string {
 func (*StageAppend) ProtoMessage() {}
 
 func (x *StageAppend) ProtoReflect() protoreflect.Message {
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[8]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -513,7 +584,7 @@ func (x *StageAppend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageAppend.ProtoReflect.Descriptor instead.
 func (*StageAppend) Descriptor() ([]byte, []int) {
-	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{8}
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *StageAppend) GetTable() string {
@@ -548,7 +619,7 @@ type StageTarget struct {
 
 func (x *StageTarget) Reset() {
 	*x = StageTarget{}
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[9]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -560,7 +631,7 @@ func (x *StageTarget) String() string {
 func (*StageTarget) ProtoMessage() {}
 
 func (x *StageTarget) ProtoReflect() protoreflect.Message {
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[9]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -573,7 +644,7 @@ func (x *StageTarget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageTarget.ProtoReflect.Descriptor instead.
 func (*StageTarget) Descriptor() ([]byte, []int) {
-	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{9}
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *StageTarget) GetTable() *Table {
@@ -611,7 +682,7 @@ type AppendCommand struct {
 
 func (x *AppendCommand) Reset() {
 	*x = AppendCommand{}
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[10]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -623,7 +694,7 @@ func (x *AppendCommand) String() string {
 func (*AppendCommand) ProtoMessage() {}
 
 func (x *AppendCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[10]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -636,7 +707,7 @@ func (x *AppendCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppendCommand.ProtoReflect.Descriptor instead.
 func (*AppendCommand) Descriptor() ([]byte, []int) {
-	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{10}
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *AppendCommand) GetTable() string {
@@ -667,6 +738,76 @@ func (x *AppendCommand) GetDigest() []byte {
 	return nil
 }
 
+// AppendRows is the command of the FlightDescriptor of a DoPut that brings the
+// rows themselves, as Arrow messages: few rows, in one version.
+type AppendRows struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Table         string                 `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
+	Operation     string                 `protobuf:"bytes,2,opt,name=operation,proto3" json:"operation,omitempty"`
+	Digest        []byte                 `protobuf:"bytes,3,opt,name=digest,proto3" json:"digest,omitempty"` // of the messages; empty: the server's is in the answer
+	Bytes         int64                  `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"`  // of all messages, at most; 0 if not known
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AppendRows) Reset() {
+	*x = AppendRows{}
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AppendRows) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AppendRows) ProtoMessage() {}
+
+func (x *AppendRows) ProtoReflect() protoreflect.Message {
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AppendRows.ProtoReflect.Descriptor instead.
+func (*AppendRows) Descriptor() ([]byte, []int) {
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *AppendRows) GetTable() string {
+	if x != nil {
+		return x.Table
+	}
+	return ""
+}
+
+func (x *AppendRows) GetOperation() string {
+	if x != nil {
+		return x.Operation
+	}
+	return ""
+}
+
+func (x *AppendRows) GetDigest() []byte {
+	if x != nil {
+		return x.Digest
+	}
+	return nil
+}
+
+func (x *AppendRows) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
 // ManifestPart is a run of a manifest's files, in order.
 type ManifestPart struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -678,7 +819,7 @@ type ManifestPart struct {
 
 func (x *ManifestPart) Reset() {
 	*x = ManifestPart{}
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[11]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -690,7 +831,7 @@ func (x *ManifestPart) String() string {
 func (*ManifestPart) ProtoMessage() {}
 
 func (x *ManifestPart) ProtoReflect() protoreflect.Message {
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[11]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -703,7 +844,7 @@ func (x *ManifestPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ManifestPart.ProtoReflect.Descriptor instead.
 func (*ManifestPart) Descriptor() ([]byte, []int) {
-	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{11}
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ManifestPart) GetFiles() []*File {
@@ -733,7 +874,7 @@ type File struct {
 
 func (x *File) Reset() {
 	*x = File{}
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[12]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -745,7 +886,7 @@ func (x *File) String() string {
 func (*File) ProtoMessage() {}
 
 func (x *File) ProtoReflect() protoreflect.Message {
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[12]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -758,7 +899,7 @@ func (x *File) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use File.ProtoReflect.Descriptor instead.
 func (*File) Descriptor() ([]byte, []int) {
-	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{12}
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *File) GetName() string {
@@ -808,7 +949,7 @@ type ColumnStats struct {
 
 func (x *ColumnStats) Reset() {
 	*x = ColumnStats{}
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[13]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -820,7 +961,7 @@ func (x *ColumnStats) String() string {
 func (*ColumnStats) ProtoMessage() {}
 
 func (x *ColumnStats) ProtoReflect() protoreflect.Message {
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[13]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -833,7 +974,7 @@ func (x *ColumnStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ColumnStats.ProtoReflect.Descriptor instead.
 func (*ColumnStats) Descriptor() ([]byte, []int) {
-	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{13}
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ColumnStats) GetPath() []string {
@@ -882,7 +1023,7 @@ type Value struct {
 
 func (x *Value) Reset() {
 	*x = Value{}
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[14]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -894,7 +1035,7 @@ func (x *Value) String() string {
 func (*Value) ProtoMessage() {}
 
 func (x *Value) ProtoReflect() protoreflect.Message {
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[14]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -907,7 +1048,7 @@ func (x *Value) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Value.ProtoReflect.Descriptor instead.
 func (*Value) Descriptor() ([]byte, []int) {
-	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{14}
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Value) GetValue() isValue_Value {
@@ -1039,7 +1180,7 @@ type Appended struct {
 
 func (x *Appended) Reset() {
 	*x = Appended{}
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[15]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1051,7 +1192,7 @@ func (x *Appended) String() string {
 func (*Appended) ProtoMessage() {}
 
 func (x *Appended) ProtoReflect() protoreflect.Message {
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[15]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1064,7 +1205,7 @@ func (x *Appended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Appended.ProtoReflect.Descriptor instead.
 func (*Appended) Descriptor() ([]byte, []int) {
-	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{15}
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Appended) GetVersion() int64 {
@@ -1107,15 +1248,20 @@ const file_flight_wire_wirepb_wire_proto_rawDesc = "" +
 	"\x06engine\x18\x04 \x01(\tR\x06engine\x12\x1a\n" +
 	"\blocation\x18\x05 \x01(\tR\blocation\x12\x18\n" +
 	"\aversion\x18\x06 \x01(\x03R\aversion\x12\x16\n" +
-	"\x06schema\x18\a \x01(\fR\x06schema\"q\n" +
+	"\x06schema\x18\a \x01(\fR\x06schema\"\xb1\x01\n" +
 	"\vCreateTable\x12\x14\n" +
 	"\x05table\x18\x01 \x01(\tR\x05table\x12\x16\n" +
 	"\x06schema\x18\x02 \x01(\fR\x06schema\x12\x16\n" +
 	"\x06engine\x18\x03 \x01(\tR\x06engine\x12\x1c\n" +
-	"\toperation\x18\x04 \x01(\tR\toperation\"U\n" +
+	"\toperation\x18\x04 \x01(\tR\toperation\x12 \n" +
+	"\vincarnation\x18\x05 \x01(\tR\vincarnation\x12\x1c\n" +
+	"\tplacement\x18\x06 \x01(\fR\tplacement\"U\n" +
 	"\fTableCreated\x12)\n" +
 	"\x05table\x18\x01 \x01(\v2\x13.lake.wire.v1.TableR\x05table\x12\x1a\n" +
-	"\breplayed\x18\x02 \x01(\bR\breplayed\" \n" +
+	"\breplayed\x18\x02 \x01(\bR\breplayed\"V\n" +
+	"\vTablePlaced\x12)\n" +
+	"\x05table\x18\x01 \x01(\v2\x13.lake.wire.v1.TableR\x05table\x12\x1c\n" +
+	"\tplacement\x18\x02 \x01(\fR\tplacement\" \n" +
 	"\bGetTable\x12\x14\n" +
 	"\x05table\x18\x01 \x01(\tR\x05table\"Q\n" +
 	"\n" +
@@ -1144,7 +1290,13 @@ const file_flight_wire_wirepb_wire_proto_rawDesc = "" +
 	"\x05table\x18\x01 \x01(\tR\x05table\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x12\x1c\n" +
 	"\toperation\x18\x03 \x01(\tR\toperation\x12\x16\n" +
-	"\x06digest\x18\x04 \x01(\fR\x06digest\"L\n" +
+	"\x06digest\x18\x04 \x01(\fR\x06digest\"n\n" +
+	"\n" +
+	"AppendRows\x12\x14\n" +
+	"\x05table\x18\x01 \x01(\tR\x05table\x12\x1c\n" +
+	"\toperation\x18\x02 \x01(\tR\toperation\x12\x16\n" +
+	"\x06digest\x18\x03 \x01(\fR\x06digest\x12\x14\n" +
+	"\x05bytes\x18\x04 \x01(\x03R\x05bytes\"L\n" +
 	"\fManifestPart\x12(\n" +
 	"\x05files\x18\x01 \x03(\v2\x12.lake.wire.v1.FileR\x05files\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\bR\x04last\"\x8d\x01\n" +
@@ -1186,40 +1338,43 @@ func file_flight_wire_wirepb_wire_proto_rawDescGZIP() []byte {
 	return file_flight_wire_wirepb_wire_proto_rawDescData
 }
 
-var file_flight_wire_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_flight_wire_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_flight_wire_wirepb_wire_proto_goTypes = []any{
 	(*Table)(nil),         // 0: lake.wire.v1.Table
 	(*CreateTable)(nil),   // 1: lake.wire.v1.CreateTable
 	(*TableCreated)(nil),  // 2: lake.wire.v1.TableCreated
-	(*GetTable)(nil),      // 3: lake.wire.v1.GetTable
-	(*ListTables)(nil),    // 4: lake.wire.v1.ListTables
-	(*TablePage)(nil),     // 5: lake.wire.v1.TablePage
-	(*GetRoot)(nil),       // 6: lake.wire.v1.GetRoot
-	(*Root)(nil),          // 7: lake.wire.v1.Root
-	(*StageAppend)(nil),   // 8: lake.wire.v1.StageAppend
-	(*StageTarget)(nil),   // 9: lake.wire.v1.StageTarget
-	(*AppendCommand)(nil), // 10: lake.wire.v1.AppendCommand
-	(*ManifestPart)(nil),  // 11: lake.wire.v1.ManifestPart
-	(*File)(nil),          // 12: lake.wire.v1.File
-	(*ColumnStats)(nil),   // 13: lake.wire.v1.ColumnStats
-	(*Value)(nil),         // 14: lake.wire.v1.Value
-	(*Appended)(nil),      // 15: lake.wire.v1.Appended
+	(*TablePlaced)(nil),   // 3: lake.wire.v1.TablePlaced
+	(*GetTable)(nil),      // 4: lake.wire.v1.GetTable
+	(*ListTables)(nil),    // 5: lake.wire.v1.ListTables
+	(*TablePage)(nil),     // 6: lake.wire.v1.TablePage
+	(*GetRoot)(nil),       // 7: lake.wire.v1.GetRoot
+	(*Root)(nil),          // 8: lake.wire.v1.Root
+	(*StageAppend)(nil),   // 9: lake.wire.v1.StageAppend
+	(*StageTarget)(nil),   // 10: lake.wire.v1.StageTarget
+	(*AppendCommand)(nil), // 11: lake.wire.v1.AppendCommand
+	(*AppendRows)(nil),    // 12: lake.wire.v1.AppendRows
+	(*ManifestPart)(nil),  // 13: lake.wire.v1.ManifestPart
+	(*File)(nil),          // 14: lake.wire.v1.File
+	(*ColumnStats)(nil),   // 15: lake.wire.v1.ColumnStats
+	(*Value)(nil),         // 16: lake.wire.v1.Value
+	(*Appended)(nil),      // 17: lake.wire.v1.Appended
 }
 var file_flight_wire_wirepb_wire_proto_depIdxs = []int32{
 	0,  // 0: lake.wire.v1.TableCreated.table:type_name -> lake.wire.v1.Table
-	0,  // 1: lake.wire.v1.TablePage.tables:type_name -> lake.wire.v1.Table
-	0,  // 2: lake.wire.v1.StageTarget.table:type_name -> lake.wire.v1.Table
-	7,  // 3: lake.wire.v1.StageTarget.root:type_name -> lake.wire.v1.Root
-	15, // 4: lake.wire.v1.StageTarget.done:type_name -> lake.wire.v1.Appended
-	12, // 5: lake.wire.v1.ManifestPart.files:type_name -> lake.wire.v1.File
-	13, // 6: lake.wire.v1.File.stats:type_name -> lake.wire.v1.ColumnStats
-	14, // 7: lake.wire.v1.ColumnStats.min:type_name -> lake.wire.v1.Value
-	14, // 8: lake.wire.v1.ColumnStats.max:type_name -> lake.wire.v1.Value
-	9,  // [9:9] is the sub-list for method output_type
-	9,  // [9:9] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	0,  // 1: lake.wire.v1.TablePlaced.table:type_name -> lake.wire.v1.Table
+	0,  // 2: lake.wire.v1.TablePage.tables:type_name -> lake.wire.v1.Table
+	0,  // 3: lake.wire.v1.StageTarget.table:type_name -> lake.wire.v1.Table
+	8,  // 4: lake.wire.v1.StageTarget.root:type_name -> lake.wire.v1.Root
+	17, // 5: lake.wire.v1.StageTarget.done:type_name -> lake.wire.v1.Appended
+	14, // 6: lake.wire.v1.ManifestPart.files:type_name -> lake.wire.v1.File
+	15, // 7: lake.wire.v1.File.stats:type_name -> lake.wire.v1.ColumnStats
+	16, // 8: lake.wire.v1.ColumnStats.min:type_name -> lake.wire.v1.Value
+	16, // 9: lake.wire.v1.ColumnStats.max:type_name -> lake.wire.v1.Value
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_flight_wire_wirepb_wire_proto_init() }
@@ -1227,8 +1382,8 @@ func file_flight_wire_wirepb_wire_proto_init() {
 	if File_flight_wire_wirepb_wire_proto != nil {
 		return
 	}
-	file_flight_wire_wirepb_wire_proto_msgTypes[4].OneofWrappers = []any{}
-	file_flight_wire_wirepb_wire_proto_msgTypes[14].OneofWrappers = []any{
+	file_flight_wire_wirepb_wire_proto_msgTypes[5].OneofWrappers = []any{}
+	file_flight_wire_wirepb_wire_proto_msgTypes[16].OneofWrappers = []any{
 		(*Value_Bool)(nil),
 		(*Value_Int)(nil),
 		(*Value_Float)(nil),
@@ -1243,7 +1398,7 @@ func file_flight_wire_wirepb_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_flight_wire_wirepb_wire_proto_rawDesc), len(file_flight_wire_wirepb_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
