@@ -242,23 +242,26 @@ func TestRacingAppendsAreAllThereOnce(t *testing.T) {
 	for i := range requests {
 		requests[i] = staged(t, w, reg, newOp(t), int64(i)*100, int64(i)+1)
 	}
-	versions := make([]ident.Version, writers)
+	var versions [writers][2]ident.Version
 	var wg sync.WaitGroup
 	for i, r := range requests {
-		for range 2 { // each twice at once: a client that lost patience
+		for k := range versions[i] { // each twice at once: a client that lost patience
 			wg.Go(func() {
 				got, err := a.Append(t.Context(), r)
 				if err != nil {
 					t.Error(err)
 				}
-				versions[i] = got.Version
+				versions[i][k] = got.Version
 			})
 		}
 	}
 	wg.Wait()
 	seen := map[ident.Version]bool{}
 	for _, v := range versions {
-		seen[v] = true
+		if v[0] != v[1] {
+			t.Errorf("one operation was given versions %v", v)
+		}
+		seen[v[0]] = true
 	}
 	if len(seen) != writers {
 		t.Errorf("%d versions for %d operations: %v", len(seen), writers, versions)
