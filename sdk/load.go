@@ -100,7 +100,7 @@ func (c *Client) Load(ctx context.Context, l Load) (Loaded, error) {
 	out := Loaded{Operation: op.String()}
 	var target wirepb.StageTarget
 	req := &wirepb.StageAppend{Table: l.Table, Operation: op.String(), Digest: digest[:]}
-	err = retry(ctx, func() error {
+	err = wire.Retry(ctx, func() error {
 		return c.action(ctx, wire.StageAppend, req, func(b []byte) error { return wire.Decode(b, &target) })
 	})
 	if err != nil {
@@ -127,7 +127,7 @@ func (c *Client) Load(ctx context.Context, l Load) (Loaded, error) {
 	}
 	cmd := &wirepb.AppendCommand{Table: t.Name, Incarnation: t.Incarnation, Operation: op.String(), Digest: digest[:]}
 	var done *wirepb.Appended
-	err = retry(ctx, func() (err error) { done, err = c.commit(ctx, cmd, m); return err })
+	err = wire.Retry(ctx, func() (err error) { done, err = c.commit(ctx, cmd, m); return err })
 	switch fault.KindOf(err) {
 	case fault.Unavailable, fault.Deadline, fault.Canceled, fault.Internal:
 		if err != nil {

@@ -96,7 +96,7 @@ func (c *Client) CreateTable(ctx context.Context, name string, schema *arrow.Sch
 	}
 	var made wirepb.TableCreated
 	req := &wirepb.CreateTable{Table: name, Schema: engine.EncodeSchema(schema), Operation: op.String()}
-	err := retry(ctx, func() error {
+	err := wire.Retry(ctx, func() error {
 		return c.action(ctx, wire.CreateTable, req, func(b []byte) error { return wire.Decode(b, &made) })
 	})
 	if err != nil {

@@ -1,4 +1,4 @@
-package sdk
+package wire
 
 import (
 	"context"
@@ -15,9 +15,9 @@ const (
 	retryWaitMax = 2 * time.Second
 )
 
-// retry calls do until it succeeds, fails for good, or the window or ctx ends.
+// Retry calls do until it succeeds, fails for good, or the window or ctx ends.
 // do must be the same change each time: one operation id over one input.
-func retry(ctx context.Context, do func() error) error {
+func Retry(ctx context.Context, do func() error) error {
 	deadline := time.Now().Add(retryWindow)
 	for wait := retryWaitMin; ; wait = min(2*wait, retryWaitMax) {
 		err := do()
