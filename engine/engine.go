@@ -191,10 +191,11 @@ type Description struct {
 	Params *arrow.Schema // of its parameters, named $1, $2, … ; without fields if there are none
 }
 
-// A Binding says what a table name in a query stands for. Columns are known
-// without reading the table; Scan is called when rows are needed.
+// A Binding says what a table name in a query stands for, where the query asks
+// for that version of it.
 type Binding struct {
 	Table ident.Table
+	At    At
 	Scan  Scan
 }
 

@@ -51,7 +51,7 @@ func (t *table) Commit(ctx context.Context, base ident.Version, op engine.Op, m 
 		return 0, fmt.Errorf("commit to %s: %w", t.at, err)
 	}
 	adds := t.adds(m, s.columns)
-	after := s.timestamp
+	after := s.timestamp()
 	for v := base + 1; v <= base+commitRacesMax; v++ {
 		// Commits are ordered by their timestamps too, whatever the clocks of
 		// their writers say.

@@ -27,7 +27,7 @@ const (
 // A state is a table at one version, as its log says. It is never changed.
 type state struct {
 	version   ident.Version
-	timestamp int64 // of the newest commit that has one, in milliseconds
+	made      []int64 // when each version was, in milliseconds; never falling
 	protocol  *protocol
 	metaData  *metaData
 	schemaErr error           // why columns are not known
@@ -48,6 +48,14 @@ type liveFile struct {
 
 // A fileKey tells files apart as Delta does.
 type fileKey struct{ path, vector string }
+
+// timestamp is that of the newest commit that has one.
+func (s *state) timestamp() int64 {
+	if len(s.made) == 0 {
+		return 0
+	}
+	return s.made[len(s.made)-1]
+}
 
 // readable refuses a version that cannot be read right.
 func (s *state) readable() error {
@@ -152,6 +160,7 @@ type replay struct {
 
 func newReplay(t *table, from *state) *replay {
 	r := &replay{t: t, s: *from, index: make(map[fileKey]int, len(from.files))}
+	r.s.made = slices.Clip(from.made) // so that no two states append to one array
 	r.s.files = slices.Clone(from.files)
 	for i, f := range r.s.files {
 		r.index[f.key] = i
@@ -161,7 +170,7 @@ func newReplay(t *table, from *state) *replay {
 
 func (r *replay) apply(c *commit) {
 	r.applied++
-	r.s.timestamp = max(r.s.timestamp, c.info.Timestamp)
+	r.s.made = append(r.s.made, max(r.s.timestamp(), c.info.Timestamp))
 	if c.protocol != nil {
 		r.s.protocol = c.protocol
 	}
@@ -246,8 +255,12 @@ type cached struct {
 	element *list.Element
 }
 
-// weight is what a state counts for against the bound: its files and itself.
-func (c *cached) weight() int { return len(c.s.files) + 1 }
+// weight is what a state counts for against the bound: its files, itself, and
+// its history, of which many versions take as much memory as one file.
+func (c *cached) weight() int {
+	const versionsPerFile = 64
+	return len(c.s.files) + 1 + len(c.s.made)/versionsPerFile
+}
 
 func newStateCache(filesMax int) *stateCache {
 	return &stateCache{filesMax: filesMax, tables: map[objects.Location][]*cached{}, order: list.New()}

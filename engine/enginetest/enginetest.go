@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -54,6 +55,7 @@ func Run(t *testing.T, o Options) {
 		{"commits that race are all there, one version each", commitRace},
 		{"an operation is found by its id, after its base only", find},
 		{"a version that does not exist is ErrNoVersion", noVersion},
+		{"a version is found by the time at which it was the newest", timeline},
 		{"a manifest of other files than staged ones is refused", hostileManifests},
 		{"rows of another schema are refused", wrongRows},
 		{"a null where none may be is refused by its column", nullRefused},
@@ -407,6 +409,48 @@ func find(t *testing.T, o Options) {
 	}
 	if _, ok, err := table.Find(t.Context(), 0, NewOp(t).ID); ok || err != nil {
 		t.Errorf("Find of another operation = %v, %v", ok, err)
+	}
+}
+
+func timeline(t *testing.T, o Options) {
+	before := time.Now().Add(-time.Minute)
+	s, schema, table := created(t, o)
+	line, ok := table.(engine.Timeline)
+	if !ok {
+		t.Skip("the engine does not say when versions were made")
+	}
+	const versions = 4
+	for v := range ident.Version(versions) {
+		commit(t, table, v, stage(t, table, schema, numbered(t, schema, int(v), 1)))
+	}
+	after := time.Now().Add(time.Minute) // commits in one millisecond are said to be later
+	for _, e := range []engine.Timeline{line, o.New(s).Table(Location).(engine.Timeline)} {
+		for newest := range ident.Version(versions + 1) {
+			if v, err := e.VersionAt(t.Context(), newest, after); v != newest || err != nil {
+				t.Errorf("afterwards, up to %d: version %d, %v", newest, v, err)
+			}
+			if _, err := e.VersionAt(t.Context(), newest, before); !errors.Is(err, engine.ErrNoVersion) {
+				t.Errorf("beforehand, up to %d: %v, want ErrNoVersion", newest, err)
+			}
+		}
+		seen := map[ident.Version]bool{}
+		last := ident.Version(0)
+		for at := before; at.Before(after); at = at.Add(time.Millisecond) {
+			v, err := e.VersionAt(t.Context(), versions, at)
+			if errors.Is(err, engine.ErrNoVersion) && len(seen) == 0 {
+				continue
+			}
+			if err != nil || v < last {
+				t.Fatalf("version %d after %d: %v", v, last, err)
+			}
+			seen[v], last = true, v
+		}
+		if len(seen) != versions+1 {
+			t.Errorf("only versions %v were the newest at some time", seen)
+		}
+	}
+	if _, err := line.VersionAt(t.Context(), versions+1, after); !errors.Is(err, engine.ErrNoVersion) {
+		t.Errorf("up to a version that does not exist: %v", err)
 	}
 }
 

@@ -32,6 +32,7 @@ const (
 	ctes      // {map: [{key, value}]}
 	tableRef  // an item of FROM
 	sample    // TABLESAMPLE, or nil
+	atClause  // what readAt has read
 	function  // a name of a function
 	tableCall // the expression of a table function
 	typeName  // a logical type
@@ -113,7 +114,7 @@ var modifierShapes = shapes{
 var tableShapes = shapes{
 	"EMPTY": {},
 	"BASE_TABLE": {
-		"schema_name": scalar, "catalog_name": scalar, "table_name": scalar, "column_name_alias": scalars, "at_clause": nothing,
+		"schema_name": scalar, "catalog_name": scalar, "table_name": scalar, "column_name_alias": scalars, "at_clause": atClause,
 	},
 	"SUBQUERY": {"subquery": statementNode, "column_name_alias": scalars},
 	"JOIN": {
@@ -228,8 +229,8 @@ func (g *gate) expression(v any) error {
 
 func (g *gate) table(v any) error {
 	m, _ := v.(map[string]any)
-	if at, ok := m["at_clause"]; ok && at != nil {
-		return fault.New(fault.Unsupported, "AT (VERSION => ...) and AT (TIMESTAMP => ...) are not supported yet; query the table's present version")
+	if _, err := readAt(m["at_clause"]); err != nil {
+		return err
 	}
 	return g.object(v, "table", "type", tableShapes, commonTable)
 }
@@ -301,6 +302,8 @@ func (g *gate) part(p part, key string, v any) error {
 			return nil
 		}
 		return g.fields(key, v, map[string]part{"sample_size": value, "is_percentage": scalar, "method": scalar, "seed": scalar, "repeatable": scalar})
+	case atClause:
+		return nil
 	case function:
 		return g.functions.check(fmt.Sprint(v))
 	case tableCall:

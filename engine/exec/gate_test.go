@@ -41,6 +41,12 @@ func TestTablesOfAStatement(t *testing.T) {
 		{"a recursive CTE sees itself in its recursive part", "WITH RECURSIVE r AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM r WHERE i < 3) FROM r", ""},
 		{"a recursive CTE does not see itself in its anchor", "WITH RECURSIVE r AS (SELECT i FROM r UNION ALL SELECT i + 1 FROM r WHERE i < 3) FROM r", "main.r"},
 		{"a recursive CTE with keys may name what recurs", "WITH RECURSIVE r(a, b) USING KEY (a) AS (SELECT 1, 1 UNION SELECT a, b + 1 FROM recurring.r WHERE b < 3) FROM r", ""},
+		{"a version by number", "FROM t AT (VERSION => 3)", "main.t@version 3"},
+		{"versions of one table", "FROM t AT (VERSION => 3) JOIN t AS new USING (id) JOIN t AS again AT (VERSION => 3) USING (id)", "main.t@version 3 main.t"},
+		{"a version by time", "FROM ns.t AS x AT (TIMESTAMP => '2026-01-31 12:00:00')", "ns.t@timestamp 2026-01-31T12:00:00.000000Z"},
+		{"a time with an offset", "FROM t AT (TIMESTAMP => TIMESTAMPTZ '2026-01-31 12:00:00.5+02')", "main.t@timestamp 2026-01-31T10:00:00.500000Z"},
+		{"a day", "FROM t AT (TIMESTAMP => DATE '2026-01-31')", "main.t@timestamp 2026-01-31T00:00:00.000000Z"},
+		{"in a subquery", "SELECT (SELECT count(*) FROM t AT (VERSION => 0)) FROM t", "main.t@version 0 main.t"},
 		{"recurring is a namespace elsewhere", "FROM recurring.r", "recurring.r"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -50,7 +56,7 @@ func TestTablesOfAStatement(t *testing.T) {
 			}
 			var names []string
 			for _, n := range tables {
-				names = append(names, n.String())
+				names = append(names, strings.TrimSuffix(n.Table.String()+"@"+string(n.At), "@"))
 			}
 			if got := strings.Join(names, " "); got != tt.tables {
 				t.Errorf("got %q, want %q", got, tt.tables)
@@ -93,8 +99,16 @@ func TestTheGateRefuses(t *testing.T) {
 		{"a PIVOT statement", "PIVOT t ON y USING sum(x)", fault.Unsupported, "PIVOT"},
 		{"PIVOT in FROM", "FROM t PIVOT (sum(x) FOR y IN (1, 2))", fault.Unsupported, "PIVOT"},
 		{"UNPIVOT in FROM", "FROM t UNPIVOT (v FOR k IN (a, b))", fault.Unsupported, "PIVOT"},
-		{"AT (VERSION)", "FROM t AT (VERSION => 3)", fault.Unsupported, "AT (VERSION"},
-		{"AT (TIMESTAMP)", "FROM t AT (TIMESTAMP => now())", fault.Unsupported, "AT (VERSION"},
+		{"a version that is no number", "FROM t AT (VERSION => '3')", fault.Invalid, "a version's number"},
+		{"a version below zero", "FROM t AT (VERSION => -1)", fault.Invalid, "a version's number"},
+		{"a version of too many digits", "FROM t AT (VERSION => 99999999999999999999)", fault.Invalid, "a version's number"},
+		{"a version that is computed", "FROM t AT (VERSION => (SELECT 1 FROM b))", fault.Invalid, "a version's number"},
+		{"a version that is a parameter", "FROM t AT (VERSION => $1)", fault.Invalid, "a version's number"},
+		{"a time that is computed", "FROM t AT (TIMESTAMP => now())", fault.Invalid, "takes a time"},
+		{"a time that is none", "FROM t AT (TIMESTAMP => 'soon')", fault.Invalid, "takes a time"},
+		{"a time of another type", "FROM t AT (TIMESTAMP => TIME '12:00:00')", fault.Invalid, "takes a time"},
+		{"a call where a time is wanted", "FROM t AT (TIMESTAMP => getvariable('x')::TIMESTAMP)", fault.Invalid, "takes a time"},
+		{"AT of a CTE", "WITH c AS (FROM t) FROM c AT (VERSION => 1)", fault.Invalid, "AT is for tables"},
 		{"a file as a table", "FROM 'data.parquet'", fault.Invalid, "cannot read files"},
 		{"a path as a table", "FROM '/etc/passwd'", fault.Invalid, "cannot read files"},
 		{"a URL as a table", "FROM 's3://bucket/x.parquet'", fault.Invalid, "cannot read files"},

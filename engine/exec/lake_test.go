@@ -111,8 +111,12 @@ func (l *lake) query(ctx context.Context, sql string) (engine.Query, error) {
 	}
 	q := engine.Query{SQL: sql}
 	for _, n := range names {
-		if s, ok := l.tables[n]; ok {
-			q.Tables = append(q.Tables, engine.Binding{Table: n, Scan: s})
+		s, ok := l.tables[n.Table]
+		if v, asked := n.At.Version(); asked && ok && int(v) < len(s.Files) { // each file is a version
+			s.Files = s.Files[:v]
+		}
+		if ok {
+			q.Tables = append(q.Tables, engine.Binding{Table: n.Table, At: n.At, Scan: s})
 		}
 	}
 	return q, nil

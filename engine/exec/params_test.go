@@ -142,7 +142,9 @@ var nines = decimal128.GetScaleMultiplier(38).Sub(decimal128.FromI64(1))
 
 func TestParametersOfEveryType(t *testing.T) {
 	l := openLake(t, nil)
-	ts := func(u arrow.TimeUnit, zone string) arrow.DataType { return &arrow.TimestampType{Unit: u, TimeZone: zone} }
+	ts := func(u arrow.TimeUnit, zone string) arrow.DataType {
+		return &arrow.TimestampType{Unit: u, TimeZone: zone}
+	}
 	for _, tt := range []struct {
 		value  bound
 		result arrow.DataType // of SELECT $1

@@ -15,12 +15,11 @@ import (
 
 	"github.com/lakeward/lake/engine"
 	"github.com/lakeward/lake/fault"
-	"github.com/lakeward/lake/ident"
 )
 
 // Tables puts a statement through the gate and returns the tables that it
-// reads, each once, in the order of the text.
-func (p *Pool) Tables(ctx context.Context, sql string) ([]ident.Table, error) {
+// reads, each version of one once, in the order of the text.
+func (p *Pool) Tables(ctx context.Context, sql string) ([]engine.Reference, error) {
 	_, l, t, err := p.begin(ctx, sql, min(planMax, p.o.DeadlineMax))
 	if err != nil {
 		return nil, err

@@ -38,23 +38,23 @@ type plan struct {
 
 // A planTable is one table of a statement.
 type planTable struct {
-	name  ident.Table
-	at    int64 // where the text has it
+	engine.Reference
+	pos   int64 // where the text has it
 	view  string
 	scan  engine.Scan
 	paths []string // of its files, once placed
 }
 
 // tables returns the tables that the statement reads.
-func (t *tree) tables() ([]ident.Table, error) {
-	r := resolver{index: map[ident.Table]int{}}
+func (t *tree) tables() ([]engine.Reference, error) {
+	r := resolver{index: map[engine.Reference]int{}}
 	if _, err := r.query(t.node, nil, &scope{}); err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(r.tables, func(a, b planTable) int { return cmp.Compare(a.at, b.at) })
-	names := make([]ident.Table, len(r.tables))
+	slices.SortStableFunc(r.tables, func(a, b planTable) int { return cmp.Compare(a.pos, b.pos) })
+	names := make([]engine.Reference, len(r.tables))
 	for i, t := range r.tables {
-		names[i] = t.name
+		names[i] = t.Reference
 	}
 	return names, nil
 }
@@ -62,9 +62,9 @@ func (t *tree) tables() ([]ident.Table, error) {
 // resolve renames the tree's tables and follows columns to them. The tree
 // belongs to the plan afterwards.
 func (t *tree) resolve(bindings []engine.Binding) (*plan, error) {
-	r := resolver{index: map[ident.Table]int{}, bindings: map[ident.Table]engine.Scan{}, aliases: map[string]string{}, shown: map[string]string{}, crowded: crowdedNames(t.node), rename: true}
+	r := resolver{index: map[engine.Reference]int{}, bindings: map[engine.Reference]engine.Scan{}, aliases: map[string]string{}, shown: map[string]string{}, crowded: crowdedNames(t.node), rename: true}
 	for _, b := range bindings {
-		r.bindings[b.Table] = b.Scan
+		r.bindings[engine.Reference{Table: b.Table, At: b.At}] = b.Scan
 	}
 	out, err := r.query(t.node, nil, &scope{})
 	if err != nil {
@@ -76,13 +76,13 @@ func (t *tree) resolve(bindings []engine.Binding) (*plan, error) {
 // A resolver finds out what the names in a gated tree mean.
 type resolver struct {
 	rename   bool // tables become views
-	bindings map[ident.Table]engine.Scan
+	bindings map[engine.Reference]engine.Scan
 	tables   []planTable
-	index    map[ident.Table]int // into tables
-	aliases  map[string]string   // see plan
-	shown    map[string]string   // of the aliases: what the statement calls the table
-	crowded  map[string]bool     // see crowdedNames
-	views    map[string]bool     // instead of tables: only these, by their names
+	index    map[engine.Reference]int // into tables
+	aliases  map[string]string        // see plan
+	shown    map[string]string        // of the aliases: what the statement calls the table
+	crowded  map[string]bool          // see crowdedNames
+	views    map[string]bool          // instead of tables: only these, by their names
 }
 
 // A relation is a named set of columns.
@@ -256,8 +256,15 @@ func (r *resolver) join(ref map[string]any, in *cteScope, s *scope) error {
 func (r *resolver) base(ref map[string]any, in *cteScope, s *scope) (relation, error) {
 	catalog, schema, name := text(ref["catalog_name"]), text(ref["schema_name"]), text(ref["table_name"])
 	alias := text(ref["alias"])
+	version, err := readAt(ref["at_clause"])
+	if err != nil {
+		return relation{}, err
+	}
 	if catalog == "" && (schema == "" || strings.EqualFold(schema, "recurring")) {
 		if cte := in.find(name); cte != nil && (schema == "" || cte.self) {
+			if version != "" {
+				return relation{}, fault.Newf(fault.Invalid, "AT is for tables, and %.80q is a common table expression; write AT where the expression reads its table", name)
+			}
 			rel := cte.rel.clone()
 			rel.table = ident.Table{}
 			if rel.alias = alias; alias == "" {
@@ -268,7 +275,7 @@ func (r *resolver) base(ref map[string]any, in *cteScope, s *scope) (relation, e
 		}
 	}
 	if r.views != nil {
-		if catalog != viewCatalog || schema != viewSchema || !r.views[name] {
+		if catalog != viewCatalog || schema != viewSchema || version != "" || !r.views[name] {
 			return relation{}, unknown("table", name)
 		}
 		return relation{}, nil
@@ -277,8 +284,8 @@ func (r *resolver) base(ref map[string]any, in *cteScope, s *scope) (relation, e
 	if err != nil {
 		return relation{}, err
 	}
-	at, _ := ref[locationKey].(json.Number)
-	i, err := r.table(t, at)
+	pos, _ := ref[locationKey].(json.Number)
+	i, err := r.table(engine.Reference{Table: t, At: version}, pos)
 	if err != nil {
 		return relation{}, err
 	}
@@ -297,6 +304,7 @@ func (r *resolver) base(ref map[string]any, in *cteScope, s *scope) (relation, e
 	for k, c := range r.tables[i].scan.Columns {
 		rel.columns = append(rel.columns, column{c.Exact.Name, i, k})
 	}
+	ref["at_clause"] = nil
 	ref["catalog_name"], ref["schema_name"], ref["table_name"], ref["alias"] = viewCatalog, viewSchema, r.tables[i].view, rel.alias
 	return rel, nil
 }
@@ -384,12 +392,12 @@ func (c *crowd) table(namespace, name, alias string) {
 	c.namespaces[name] = namespace
 }
 
-// table returns the position of t, which the text has at, in the statement's
-// tables.
-func (r *resolver) table(t ident.Table, at json.Number) (int, error) {
-	position, _ := at.Int64() // one that does not fit is the greatest
+// table returns the position of t, which the text has at pos, in the
+// statement's tables.
+func (r *resolver) table(t engine.Reference, pos json.Number) (int, error) {
+	position, _ := pos.Int64() // one that does not fit is the greatest
 	if i, ok := r.index[t]; ok {
-		r.tables[i].at = min(r.tables[i].at, position)
+		r.tables[i].pos = min(r.tables[i].pos, position)
 		return i, nil
 	}
 	i := len(r.tables)
@@ -398,10 +406,10 @@ func (r *resolver) table(t ident.Table, at json.Number) (int, error) {
 	}
 	scan, ok := r.bindings[t]
 	if r.rename && !ok {
-		return 0, fault.Newf(fault.NotFound, "table %s does not exist; check its name, or list tables with lake table ls", t)
+		return 0, fault.Newf(fault.NotFound, "table %s does not exist; check its name, or list tables with lake table ls", t.Table)
 	}
 	r.index[t] = i
-	r.tables = append(r.tables, planTable{name: t, at: position, view: viewPrefix + strconv.Itoa(i), scan: scan})
+	r.tables = append(r.tables, planTable{Reference: t, pos: position, view: viewPrefix + strconv.Itoa(i), scan: scan})
 	return i, nil
 }
 
@@ -576,8 +584,8 @@ func (rel relation) withoutOrigins() relation {
 
 // String is the table as its author would write it.
 func (t planTable) String() string {
-	if t.name.Namespace == ident.DefaultNamespace {
-		return t.name.Name
+	if t.Table.Namespace == ident.DefaultNamespace {
+		return t.Table.Name
 	}
-	return t.name.String()
+	return t.Table.String()
 }

@@ -284,7 +284,7 @@ func FuzzReadTree(f *testing.F) {
 		}
 		var bindings []engine.Binding
 		for _, n := range names {
-			bindings = append(bindings, engine.Binding{Table: n})
+			bindings = append(bindings, engine.Binding{Table: n.Table, At: n.At})
 		}
 		plan, err := tree.resolve(bindings)
 		if err != nil {

@@ -5,14 +5,12 @@ package sqlapi
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
 	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
 
 	"github.com/lakeward/lake/engine"
-	"github.com/lakeward/lake/fault"
 	"github.com/lakeward/lake/flight/tickets"
 	"github.com/lakeward/lake/ident"
 	"github.com/lakeward/lake/meta/registry"
@@ -23,8 +21,9 @@ const TablesMax = 64
 
 // executor is what runs statements: engine/exec, which the role passes.
 type executor interface {
-	// Tables parses and gates a statement and returns the tables it names.
-	Tables(ctx context.Context, sql string) ([]ident.Table, error)
+	// Tables parses and gates a statement and returns the tables it names, and
+	// in which versions.
+	Tables(ctx context.Context, sql string) ([]engine.Reference, error)
 	// Describe returns what is known of a query before it runs.
 	Describe(ctx context.Context, q engine.Query) (engine.Description, error)
 	// Query runs a query.
@@ -83,40 +82,4 @@ func NewServer(exec executor, catalog resolver, meta authority, keys *tickets.Ke
 		s.o.Now = time.Now
 	}
 	return s, nil
-}
-
-// pin fixes the tables of a statement: what each name stands for now.
-func (s *Server) pin(ctx context.Context, sql string) ([]tickets.Pin, error) {
-	names, err := s.exec.Tables(ctx, sql)
-	if err != nil {
-		return nil, err
-	}
-	if len(names) > TablesMax {
-		return nil, fault.Newf(fault.Exhausted, "the statement names %d tables, more than the %d of one statement; split it", len(names), TablesMax)
-	}
-	pins := make([]tickets.Pin, len(names))
-	for i, t := range names {
-		reg, err := s.catalog.Resolve(ctx, t)
-		if err != nil {
-			return nil, err
-		}
-		pins[i] = tickets.Pin{
-			Namespace: t.Namespace, Name: t.Name, Incarnation: reg.Incarnation,
-			Engine: reg.Engine, Location: reg.Location, Version: reg.Version,
-		}
-	}
-	return pins, nil
-}
-
-// bind gives a query the pinned snapshots, never newer ones.
-func (s *Server) bind(ctx context.Context, q engine.Query, pins []tickets.Pin) (engine.Query, error) {
-	q.Tables = make([]engine.Binding, len(pins))
-	for i, p := range pins {
-		scan, err := s.scan(ctx, p)
-		if err != nil {
-			return q, fmt.Errorf("open %s version %d: %w", p.Table(), p.Version, err)
-		}
-		q.Tables[i] = engine.Binding{Table: p.Table(), Scan: scan}
-	}
-	return q, nil
 }

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"log/slog"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -50,17 +51,24 @@ type counting struct {
 }
 
 var (
-	fromClause  = regexp.MustCompile(`(?i)from\s+(\S+)`)
+	fromClause  = regexp.MustCompile(`(?i)from\s+(\S+)(?: AT \((?:VERSION => (\d+)|TIMESTAMP => '([^']+)')\))?`)
 	countSchema = arrow.NewSchema([]arrow.Field{{Name: "rows", Type: arrow.PrimitiveTypes.Int64, Nullable: true}}, nil)
 )
 
-func (c *counting) Tables(_ context.Context, sql string) (out []ident.Table, err error) {
+func (c *counting) Tables(_ context.Context, sql string) (out []engine.Reference, err error) {
 	for _, m := range fromClause.FindAllStringSubmatch(sql, -1) {
 		t, err := ident.ParseTable(m[1])
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, t)
+		r := engine.Reference{Table: t}
+		if v, err := strconv.ParseInt(m[2], 10, 64); err == nil {
+			r.At = engine.AtVersion(ident.Version(v))
+		}
+		if t, err := time.Parse(time.RFC3339Nano, m[3]); err == nil {
+			r.At = engine.AtTime(t)
+		}
+		out = append(out, r)
 	}
 	return out, nil
 }
@@ -141,7 +149,7 @@ type lake struct {
 	client flightgen.FlightServiceClient
 	meta   *authority.Authority
 	sql    *flightsql.Client
-	now    atomic.Int64 // nanoseconds added to the clock that tickets see
+	now    atomic.Int64 // nanoseconds added to the clock that tickets and commits see
 }
 
 func serve(t *testing.T, service arrowflight.FlightServer) *grpc.ClientConn {
@@ -171,7 +179,8 @@ func serve(t *testing.T, service arrowflight.FlightServer) *grpc.ClientConn {
 func open(t *testing.T) *lake {
 	t.Helper()
 	l := &lake{objs: objectsmem.New(), exec: &counting{}}
-	engines := []engine.Engine{delta.New(l.objs, delta.Options{Version: "test"})}
+	clock := func() time.Time { return time.Now().Add(time.Duration(l.now.Load())) }
+	engines := []engine.Engine{delta.New(l.objs, delta.Options{Version: "test", Clock: clock})}
 	a := authority.New(metamem.New(), engines, authority.Options{})
 	l.meta = a
 	meta := control.NewClient(serve(t, control.NewServer(a, control.Options{Tenant: ident.DevTenant, Root: "file:///lake", Lake: "id"})))
@@ -179,7 +188,6 @@ func open(t *testing.T) *lake {
 	if err != nil {
 		t.Fatal(err)
 	}
-	clock := func() time.Time { return time.Now().Add(time.Duration(l.now.Load())) }
 	keys, err := tickets.NewEphemeral(clock)
 	if err != nil {
 		t.Fatal(err)

@@ -141,15 +141,11 @@ func (s *Server) DoGet(t *arrowflight.Ticket, stream arrowflight.FlightService_D
 
 // scan describes how to read a pinned snapshot.
 func (s *Server) scan(ctx context.Context, p tickets.Pin) (engine.Scan, error) {
-	e, ok := s.engines[p.Engine]
-	if !ok {
-		return engine.Scan{}, errNoEngine
-	}
-	at, err := objects.ParseLocation(p.Location)
+	table, err := s.table(p)
 	if err != nil {
 		return engine.Scan{}, err
 	}
-	snapshot, err := e.Table(at).Snapshot(ctx, p.Version)
+	snapshot, err := table.Snapshot(ctx, p.Version)
 	if errors.Is(err, engine.ErrNoVersion) {
 		return engine.Scan{}, fmt.Errorf("%w: %w", errReclaimed, err)
 	}
@@ -157,6 +153,19 @@ func (s *Server) scan(ctx context.Context, p tickets.Pin) (engine.Scan, error) {
 		return engine.Scan{}, err
 	}
 	return snapshot.Scan(ctx)
+}
+
+// table is the table of a pin. It does no I/O.
+func (s *Server) table(p tickets.Pin) (engine.Table, error) {
+	e, ok := s.engines[p.Engine]
+	if !ok {
+		return nil, errNoEngine
+	}
+	at, err := objects.ParseLocation(p.Location)
+	if err != nil {
+		return nil, err
+	}
+	return e.Table(at), nil
 }
 
 // discovers reports whether a command or ticket asks what there is: these

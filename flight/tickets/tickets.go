@@ -72,6 +72,10 @@ type Pin struct {
 	Engine      string            `json:"engine"`
 	Location    string            `json:"at"`
 	Version     ident.Version     `json:"v"`
+
+	// At is what the statement says of the version, if anything. It tells the
+	// pins of one table apart; the version is Version.
+	At string `json:"asof,omitempty"`
 }
 
 // Table is the name that the statement uses.
