@@ -1,7 +1,9 @@
 package sqlapi
 
 import (
+	"errors"
 	"fmt"
+	"io"
 
 	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
 	flightgen "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
@@ -62,27 +64,47 @@ func (s *Server) acknowledge(p *wirepb.Table, r *arrowflight.Result, send func(*
 	return send(r)
 }
 
-// DoPut implements the Flight service: appends of staged files go to Metasrv
-// as they are, and their table is looked up anew before the client hears.
+var (
+	errPut    = fault.New(fault.Unsupported, "this server takes no such upload; load rows with ADBC's adbc_ingest or `lake load`")
+	errUpdate = fault.New(fault.Unsupported, "SQL only reads here, and nothing was changed; make a table with `lake table create`, and load rows with ADBC's adbc_ingest or `lake load`")
+	errNoPut  = fault.New(fault.Invalid, "the upload ended before it began: some clients send nothing for a table without rows; send one record batch without rows, or make the table with `lake table create`")
+)
+
+// DoPut implements the Flight service: rows to ingest, parameters to bind, and
+// appends, which go to Metasrv as they are.
 func (s *Server) DoPut(stream arrowflight.FlightService_DoPutServer) error {
 	first, err := stream.Recv()
+	if errors.Is(err, io.EOF) {
+		return errNoPut
+	}
 	if err != nil {
 		return fmt.Errorf("read an upload's command: %w", err)
 	}
 	var cmd wirepb.AppendCommand
-	ok, err := wire.DecodeCommand(first.GetFlightDescriptor().GetCmd(), &cmd)
+	if ok, err := wire.DecodeCommand(first.GetFlightDescriptor().GetCmd(), &cmd); err != nil {
+		return err
+	} else if ok {
+		return s.forwardPut(stream, first, cmd.GetTable())
+	}
+	other, err := command(first.GetFlightDescriptor())
 	if err != nil {
 		return err
 	}
-	if !ok {
-		if other, err := command(first.GetFlightDescriptor()); err == nil {
-			if p, ok := other.(*flightgen.CommandPreparedStatementQuery); ok {
-				return s.bindParams(stream, first, p)
-			}
-		}
-		return fault.New(fault.Unsupported, "queries only read, and this server takes no such upload; load data with `lake load`")
+	switch c := other.(type) {
+	case *flightgen.CommandStatementIngest:
+		return s.ingest(stream, first, c)
+	case *flightgen.CommandPreparedStatementQuery:
+		return s.bindParams(stream, first, c)
+	case *flightgen.CommandStatementUpdate, *flightgen.CommandPreparedStatementUpdate, *flightgen.CommandStatementSubstraitPlan:
+		return errUpdate
 	}
-	t, err := ident.ParseTable(cmd.GetTable())
+	return errPut
+}
+
+// forwardPut hands an append on, whose table is looked up anew before the
+// client hears.
+func (s *Server) forwardPut(stream arrowflight.FlightService_DoPutServer, first *arrowflight.FlightData, table string) error {
+	t, err := ident.ParseTable(table)
 	if err != nil {
 		return err
 	}

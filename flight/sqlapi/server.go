@@ -1,6 +1,6 @@
 // Package sqlapi is what clients of a Query replica talk to: Flight SQL
-// queries answered from exact snapshots, and lake's own actions and appends,
-// which it hands on to Metasrv.
+// queries answered from exact snapshots, ingests, whose rows it stages, and
+// lake's own actions and appends, which it hands on to Metasrv.
 package sqlapi
 
 import (
@@ -9,6 +9,7 @@ import (
 
 	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
 	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/lakeward/lake/engine"
 	"github.com/lakeward/lake/flight/tickets"
@@ -41,6 +42,7 @@ type resolver interface {
 type authority interface {
 	Forward(ctx context.Context, a *arrowflight.Action, each func(*arrowflight.Result) error) error
 	ForwardPut(ctx context.Context, first *arrowflight.FlightData, next func() (*arrowflight.FlightData, error), each func(*arrowflight.PutResult) error) error
+	writer
 }
 
 // Options of a Server.
@@ -61,6 +63,7 @@ type Server struct {
 	engines map[string]engine.Engine
 	tools   arrowflight.FlightServer // answers discovery
 	running running
+	ingests *semaphore.Weighted
 	o       Options
 }
 
@@ -71,7 +74,7 @@ func NewServer(exec executor, catalog resolver, meta authority, keys *tickets.Ke
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{tools: flightsql.NewFlightServer(d), exec: exec, catalog: catalog, meta: meta, keys: keys, engines: map[string]engine.Engine{}, o: o}
+	s := &Server{tools: flightsql.NewFlightServer(d), exec: exec, catalog: catalog, meta: meta, keys: keys, engines: map[string]engine.Engine{}, ingests: semaphore.NewWeighted(ingestSlots), o: o}
 	for _, e := range engines {
 		s.engines[e.Name()] = e
 	}

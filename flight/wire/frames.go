@@ -25,10 +25,13 @@ const (
 )
 
 // Clients send batches of any size. Those of fewer rows than coalesceRows are
-// copied together, until there are that many or coalesceBytes of messages.
+// copied together, until there are that many or coalesceBytes of messages. Those
+// of more are handed on as they are if their message is small enough to be kept
+// for the sake of any of its rows.
 const (
 	coalesceRows  = 8192
 	coalesceBytes = 16 << 20
+	keepBytes     = 4 << 20
 )
 
 // FrameLimits bound one upload. A limit of zero is none.
@@ -115,7 +118,7 @@ func (f *Frames) Batches() iter.Seq2[arrow.RecordBatch, error] {
 				yield(nil, err)
 				return
 			}
-			if len(held.batches) == 0 && b.NumRows() >= coalesceRows {
+			if len(held.batches) == 0 && b.NumRows() >= coalesceRows && f.held <= keepBytes {
 				f.held = 0
 				if !yield(b, nil) {
 					return

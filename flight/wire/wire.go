@@ -29,9 +29,9 @@ const ActionBytesMax = 256 << 10
 // of gRPC receivers is never met.
 const MessageBytesMax = 3_500_000
 
-// ReceiveBytesMax bounds a message that is received: what peers that know of no
-// bound send is at most this.
-const ReceiveBytesMax = 4 << 20
+// ReceiveBytesMax bounds a message that a server receives. Peers that know of
+// no bound send a table as one message: a million rows of eight numbers fit.
+const ReceiveBytesMax = 64 << 20
 
 // ErrBody says that a body does not decode.
 var ErrBody = fault.New(fault.Invalid, "the request does not decode; use a client of the same lake version")

@@ -89,7 +89,7 @@ func Open(ctx context.Context, cfg config.Config, meta, version string, log *slo
 	if err != nil {
 		return r, err
 	}
-	engines := []engine.Engine{delta.New(r.root, delta.Options{})}
+	engines := []engine.Engine{delta.New(r.root, delta.Options{Version: version, RowGroupBytes: sqlapi.RowGroupBytes})}
 	service, err := sqlapi.NewServer(r.pool, cache, r.meta, keys, engines, sqlapi.Options{
 		Tenant:     ident.DevTenant,
 		Version:    version,
