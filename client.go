@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -252,42 +251,4 @@ func tableCreate(ctx context.Context, cmd *cli.Command) error {
 	}
 	fmt.Printf("%s: created, version %d, %d columns\n", t.Name, t.Version, t.Schema.NumFields())
 	return nil
-}
-
-func sqlCommand() *cli.Command {
-	return &cli.Command{
-		Name:  "sql",
-		Usage: "run a query",
-		Description: `Prints what one SELECT returns. Example:
-
-   lake sql -q 'SELECT origin, count(*) FROM demo.flights GROUP BY origin' --format csv`,
-		Flags: clientFlags(
-			&cli.StringFlag{Name: "query", Aliases: []string{"q"}, Usage: "the statement", Required: true},
-			&cli.StringFlag{Name: "format", Usage: "of the output: table, csv, json or ndjson", Value: "table"},
-		),
-		Action: func(ctx context.Context, cmd *cli.Command) (err error) {
-			if cmd.Args().Present() {
-				return usagef(cmd, "%q is not understood", cmd.Args().First())
-			}
-			out := bufio.NewWriterSize(os.Stdout, 64<<10)
-			print, err := newPrinter(out, cmd.String("format"))
-			if err != nil {
-				return usagef(cmd, "%v", err)
-			}
-			c, _, err := connect(cmd)
-			if err != nil {
-				return err
-			}
-			defer c.Close()
-			rows, err := c.Query(ctx, cmd.String("query"))
-			if err != nil {
-				return err
-			}
-			defer rows.Close()
-			if err := print.rows(rows); err != nil {
-				return err
-			}
-			return out.Flush()
-		},
-	}
 }

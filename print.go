@@ -2,57 +2,93 @@ package main
 
 import (
 	"bufio"
-	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/lakeward/lake/fault"
-	"github.com/lakeward/lake/sdk"
 )
 
-// A printer writes a result in one format, as it streams in.
+// A result is what is printed: sdk.Rows.
+type result interface {
+	Schema() *arrow.Schema
+	Batches() iter.Seq2[arrow.RecordBatch, error]
+}
+
+// The formats that results are printed in.
+const (
+	formatTable   = "table"
+	formatCSV     = "csv"
+	formatJSON    = "json"
+	formatNDJSON  = "ndjson"
+	formatArrow   = "arrow"
+	formatParquet = "parquet"
+)
+
+var formats = []string{formatTable, formatCSV, formatJSON, formatNDJSON, formatArrow, formatParquet}
+
+func checkFormat(format string) error {
+	if slices.Contains(formats, format) {
+		return nil
+	}
+	return fault.Newf(fault.Invalid, "there is no format %.40q; the formats are table, csv, json, ndjson, arrow and parquet", format)
+}
+
+// binary says that a format is bytes, which a terminal cannot show.
+func binary(format string) bool { return format == formatArrow || format == formatParquet }
+
+// A printer writes results in one format, as they stream in.
 type printer struct {
 	out    *bufio.Writer
 	format string
+	width  int  // of the terminal that a table is to fit; 0: none
+	color  bool // nulls of a table stand out
 }
 
-func newPrinter(out *bufio.Writer, format string) (printer, error) {
-	switch format {
-	case "table", "csv", "json", "ndjson":
-		return printer{out, format}, nil
-	}
-	return printer{}, fault.Newf(fault.Invalid, "there is no format %q; the formats are table, csv, json and ndjson", format)
-}
-
-func (p printer) rows(rows *sdk.Rows) error {
+// rows prints a result and returns how many rows it had.
+func (p printer) rows(rows result) (n int64, err error) {
 	switch p.format {
-	case "csv":
-		return p.csv(rows)
-	case "json":
-		return p.json(rows, "[", ",\n ", "]\n")
-	case "ndjson":
-		return p.json(rows, "", "\n", "\n")
+	case formatTable:
+		n, err = p.table(rows)
+	case formatCSV:
+		n, err = p.csv(rows)
+	case formatJSON:
+		n, err = p.json(rows, "[", ",\n ", "]\n")
+	case formatNDJSON:
+		n, err = p.json(rows, "", "\n", "\n")
+	case formatArrow:
+		n, err = p.arrow(rows)
+	case formatParquet:
+		n, err = p.parquet(rows)
+	default:
+		err = checkFormat(p.format)
 	}
-	return p.table(rows)
+	return n, errors.Join(err, p.out.Flush())
 }
 
-// cell is a value as text; null is what a null prints as.
-func cell(a arrow.Array, i int, null string) string {
-	if a.IsNull(i) {
-		return null
+// isNull says whether a value is null, also one that a dictionary holds.
+func isNull(a arrow.Array, i int) bool {
+	if d, ok := a.(*array.Dictionary); ok && d.IsValid(i) {
+		return isNull(d.Dictionary(), d.GetValueIndex(i))
 	}
+	return a.IsNull(i)
+}
+
+// cell is a value as text.
+func cell(a arrow.Array, i int) string {
 	switch a := a.(type) {
 	case *array.Timestamp:
 		return timestamp(a, i)
 	case *array.Decimal128:
 		return decimal(a, i)
 	case *array.Dictionary:
-		return cell(a.Dictionary(), a.GetValueIndex(i), null)
+		return cell(a.Dictionary(), a.GetValueIndex(i))
 	}
 	return a.ValueStr(i)
 }
@@ -72,46 +108,60 @@ func decimal(a *array.Decimal128, i int) string {
 	return a.Value(i).ToString(a.DataType().(*arrow.Decimal128Type).Scale)
 }
 
-func (p printer) csv(rows *sdk.Rows) error {
-	w := csv.NewWriter(p.out)
-	record := make([]string, rows.Schema().NumFields())
-	for i, f := range rows.Schema().Fields() {
-		record[i] = f.Name
+// csv writes a null as nothing, and a text without letters as "".
+func (p printer) csv(rows result) (n int64, err error) {
+	fields := rows.Schema().Fields()
+	for i, f := range fields {
+		p.field(i, f.Name)
 	}
-	if err := w.Write(record); err != nil {
-		return err
-	}
+	p.out.WriteByte('\n')
 	for batch, err := range rows.Batches() {
 		if err != nil {
-			return err
+			return n, err
 		}
 		for r := range int(batch.NumRows()) {
-			for c := range record {
-				record[c] = cell(batch.Column(c), r, "")
+			for c := range fields {
+				if col := batch.Column(c); !isNull(col, r) {
+					p.field(c, cell(col, r))
+				} else if c > 0 {
+					p.out.WriteByte(',')
+				}
 			}
-			if err := w.Write(record); err != nil {
-				return err
+			if err := p.out.WriteByte('\n'); err != nil {
+				return n, err
 			}
+			n++
 		}
 	}
-	w.Flush()
-	return w.Error()
+	return n, nil
+}
+
+// field writes a field of RFC 4180.
+func (p printer) field(i int, text string) {
+	if i > 0 {
+		p.out.WriteByte(',')
+	}
+	if text != "" && text[0] != ' ' && !strings.ContainsAny(text, "\",\r\n") {
+		p.out.WriteString(text)
+		return
+	}
+	p.out.WriteByte('"')
+	p.out.WriteString(strings.ReplaceAll(text, `"`, `""`))
+	p.out.WriteByte('"')
 }
 
 // json writes a row as an object, with its columns in order.
-func (p printer) json(rows *sdk.Rows, open, between, end string) error {
+func (p printer) json(rows result, open, between, end string) (n int64, err error) {
 	names := make([][]byte, rows.Schema().NumFields())
 	for i, f := range rows.Schema().Fields() {
-		var err error
 		if names[i], err = json.Marshal(f.Name); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	p.out.WriteString(open)
-	n := 0
 	for batch, err := range rows.Batches() {
 		if err != nil {
-			return err
+			return n, err
 		}
 		for r := range int(batch.NumRows()) {
 			if n++; n > 1 {
@@ -124,19 +174,21 @@ func (p printer) json(rows *sdk.Rows, open, between, end string) error {
 				}
 				value, err := json.Marshal(jsonValue(batch.Column(c), r))
 				if err != nil {
-					return fmt.Errorf("column %s: %w", name, err)
+					return n, fmt.Errorf("column %s: %w", name, err)
 				}
 				p.out.Write(name)
 				p.out.WriteByte(':')
 				p.out.Write(value)
 			}
-			p.out.WriteByte('}')
+			if err := p.out.WriteByte('}'); err != nil {
+				return n, err
+			}
 		}
 	}
-	if n > 0 || p.format == "json" {
+	if n > 0 || p.format == formatJSON {
 		p.out.WriteString(end)
 	}
-	return nil
+	return n, nil
 }
 
 func jsonValue(a arrow.Array, i int) any {
@@ -147,102 +199,4 @@ func jsonValue(a arrow.Array, i int) any {
 		return json.Number(decimal(d, i))
 	}
 	return a.GetOneForMarshal(i)
-}
-
-// Bounds of a printed table: rows that are looked at for the widths of the
-// columns, and the widest column.
-const (
-	tableLookahead = 1000
-	cellWidthMax   = 60
-)
-
-// table prints aligned columns. Widths are those of the first rows, so that a
-// long result streams.
-func (p printer) table(rows *sdk.Rows) error {
-	fields := rows.Schema().Fields()
-	header := make([]string, len(fields))
-	right := make([]bool, len(fields))
-	widths := make([]int, len(fields))
-	for i, f := range fields {
-		header[i] = f.Name
-		right[i] = arrow.IsInteger(f.Type.ID()) || arrow.IsFloating(f.Type.ID()) || arrow.IsDecimal(f.Type.ID())
-	}
-	first := [][]string{header}
-	n := 0
-	print := func() {
-		for _, row := range first {
-			for c, text := range row {
-				widths[c] = max(widths[c], min(cellWidthMax, utf8.RuneCountInString(text)))
-			}
-		}
-		for r, row := range first {
-			p.row(row, widths, right)
-			if r == 0 {
-				for c, w := range widths {
-					row[c] = strings.Repeat("─", w)
-				}
-				p.row(row, widths, right)
-			}
-		}
-	}
-	for batch, err := range rows.Batches() {
-		if err != nil {
-			return err
-		}
-		for r := range int(batch.NumRows()) {
-			row := make([]string, len(fields))
-			for c := range fields {
-				row[c] = clean(cell(batch.Column(c), r, "NULL"))
-			}
-			switch n++; {
-			case n < tableLookahead:
-				first = append(first, row)
-			case n == tableLookahead:
-				first = append(first, row)
-				print()
-			default:
-				p.row(row, widths, right)
-			}
-		}
-	}
-	if n < tableLookahead {
-		print()
-	}
-	if n == 1 {
-		fmt.Fprintln(p.out, "(1 row)")
-	} else {
-		fmt.Fprintf(p.out, "(%d rows)\n", n)
-	}
-	return nil
-}
-
-func (p printer) row(cells []string, widths []int, right []bool) {
-	for c, text := range cells {
-		if c > 0 {
-			p.out.WriteString("  ")
-		}
-		if n := utf8.RuneCountInString(text); n > cellWidthMax {
-			text = string([]rune(text)[:cellWidthMax-1]) + "…"
-		}
-		pad := strings.Repeat(" ", max(0, widths[c]-utf8.RuneCountInString(text)))
-		switch {
-		case right[c]:
-			p.out.WriteString(pad + text)
-		case c == len(cells)-1:
-			p.out.WriteString(text)
-		default:
-			p.out.WriteString(text + pad)
-		}
-	}
-	p.out.WriteByte('\n')
-}
-
-// clean keeps a cell on its line and from commanding the terminal.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-			return '�'
-		}
-		return r
-	}, s)
 }
