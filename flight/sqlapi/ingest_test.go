@@ -80,7 +80,7 @@ func (l *lake) ingest(ctx context.Context, cmd *flightgen.CommandStatementIngest
 	return c.ExecuteIngest(ctx, r, (*flightsql.ExecuteIngestOpts)(cmd), grpc.MaxCallSendMsgSize(unbounded))
 }
 
-func (l *lake) count(t *testing.T, table string) int64 {
+func (l *lake) rowsOf(t *testing.T, table string) int64 {
 	t.Helper()
 	n, err := l.get(t, l.info(t, "SELECT count(*) FROM "+table).GetEndpoint()[0].GetTicket())
 	if err != nil {
@@ -134,7 +134,7 @@ func TestIngestModes(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var before int64
 			if tt.table == "demo.there" {
-				before = l.count(t, tt.table)
+				before = l.rowsOf(t, tt.table)
 			}
 			n, err := l.ingest(t.Context(), tt.cmd, ids(t, 0, 7, 0, 3)...)
 			if s := status.Convert(err); s.Code() != tt.code || !strings.Contains(s.Message(), tt.says) {
@@ -144,7 +144,7 @@ func TestIngestModes(t *testing.T) {
 				return
 			}
 			// This replica has the table in its cache, and must see it anew.
-			if got := l.count(t, tt.table); n != 10 || got != before+10 {
+			if got := l.rowsOf(t, tt.table); n != 10 || got != before+10 {
 				t.Errorf("%d rows were ingested, and %d are there, want 10 and %d", n, got, before+10)
 			}
 		})
@@ -159,20 +159,20 @@ func TestIngestIsAppliedOnceForAnOperation(t *testing.T) {
 		var before ident.Version
 		var rows int64
 		if mode != createMode {
-			before, rows = l.version(t, "t"), l.count(t, "main.t")
+			before, rows = l.version(t, "t"), l.rowsOf(t, "main.t")
 		}
 		for range 3 {
 			if n, err := l.ingest(t.Context(), cmd, ids(t, 0, 10)...); n != 10 || err != nil {
 				t.Fatalf("%d rows (%v)", n, err)
 			}
 		}
-		if v, n := l.version(t, "t"), l.count(t, "main.t"); v != before+1 || n != rows+10 {
+		if v, n := l.version(t, "t"), l.rowsOf(t, "main.t"); v != before+1 || n != rows+10 {
 			t.Errorf("version %d with %d rows after one operation, want %d with %d", v, n, before+1, rows+10)
 		}
 		if _, err := l.ingest(t.Context(), cmd, ids(t, 1, 10)...); status.Code(err) != codes.FailedPrecondition {
 			t.Errorf("the same operation with other rows: %v", err)
 		}
-		if n := l.count(t, "main.t"); n != rows+10 {
+		if n := l.rowsOf(t, "main.t"); n != rows+10 {
 			t.Errorf("%d rows after a refusal", n)
 		}
 	}
@@ -192,7 +192,7 @@ func TestIngestFillsTheTableThatItMade(t *testing.T) {
 	if n, err := l.ingest(t.Context(), cmd, ids(t, 0, 10)...); n != 10 || err != nil {
 		t.Fatalf("%d rows (%v)", n, err)
 	}
-	if n := l.count(t, "main.t"); n != 10 {
+	if n := l.rowsOf(t, "main.t"); n != 10 {
 		t.Errorf("%d rows in %s", n, made.Table)
 	}
 	other, _ := ident.NewOperation()
@@ -207,7 +207,7 @@ func TestIngestOfAnEmptyStreamMakesAnEmptyTable(t *testing.T) {
 	if n, err := l.ingest(t.Context(), &flightgen.CommandStatementIngest{Table: "t", TableDefinitionOptions: createMode}, ids(t, 0, 0)...); n != 0 || err != nil {
 		t.Fatalf("%d rows (%v)", n, err)
 	}
-	if n := l.count(t, "main.t"); n != 0 {
+	if n := l.rowsOf(t, "main.t"); n != 0 {
 		t.Errorf("%d rows", n)
 	}
 }
