@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-func (l *lake) count(t *testing.T, sql string) int64 {
+func (l *lake) rows(t *testing.T, sql string) int64 {
 	t.Helper()
 	n, err := l.get(t, l.info(t, sql).GetEndpoint()[0].GetTicket())
 	if err != nil {
@@ -37,7 +37,7 @@ func TestAStatementReadsTheVersionsThatItAsksFor(t *testing.T) {
 		"SELECT FROM demo.flights AT (TIMESTAMP => '" + at(made, 90*time.Second) + "')":                    1,
 		"SELECT FROM demo.flights AT (TIMESTAMP => '" + at(made, 150*time.Second) + "') FROM demo.flights": 122,
 	} {
-		if n := l.count(t, sql); n != want {
+		if n := l.rows(t, sql); n != want {
 			t.Errorf("%s: %d rows, want %d", sql, n, want)
 		}
 	}
