@@ -46,11 +46,12 @@ type Server struct {
 	authority *authority.Authority
 	o         Options
 	appends   *semaphore.Weighted
+	memory    *semaphore.Weighted // bytes of rowsMemory
 }
 
 // NewServer returns the Flight service of an authority.
 func NewServer(a *authority.Authority, o Options) *Server {
-	return &Server{authority: a, o: o, appends: semaphore.NewWeighted(appendSlots)}
+	return &Server{authority: a, o: o, appends: semaphore.NewWeighted(appendSlots), memory: semaphore.NewWeighted(rowsMemory)}
 }
 
 // DoAction implements the Flight service.
@@ -199,22 +200,10 @@ func (s *Server) stage(ctx context.Context, body []byte, send func(proto.Message
 	return send(target)
 }
 
-// DoPut implements the Flight service: one append of staged files. Nothing is
-// committed unless the whole manifest arrives.
-func (s *Server) DoPut(stream arrowflight.FlightService_DoPutServer) error {
+// appendFiles commits files that were staged. Nothing is committed unless the
+// whole manifest arrives.
+func (s *Server) appendFiles(stream arrowflight.FlightService_DoPutServer, first *arrowflight.FlightData, cmd *wirepb.AppendCommand) (err error) {
 	ctx := stream.Context()
-	first, err := stream.Recv()
-	if err != nil {
-		return fmt.Errorf("read the append's command: %w", err)
-	}
-	var cmd wirepb.AppendCommand
-	ok, err := wire.DecodeCommand(first.GetFlightDescriptor().GetCmd(), &cmd)
-	if err != nil {
-		return err
-	}
-	if !ok {
-		return errPut
-	}
 	r := authority.AppendRequest{Tenant: s.o.Tenant}
 	var digest *ident.Digest
 	if r.Table, r.Operation, digest, err = parseAppend(cmd.GetTable(), cmd.GetOperation(), cmd.GetDigest()); err != nil {
@@ -227,7 +216,7 @@ func (s *Server) DoPut(stream arrowflight.FlightService_DoPutServer) error {
 	if r.Incarnation, err = ident.ParseIncarnation(cmd.GetIncarnation()); err != nil {
 		return err
 	}
-	if err := s.enter(ctx); err != nil {
+	if err := s.enter(ctx, s.appends, 1, errAppends); err != nil {
 		return err
 	}
 	defer s.appends.Release(1)
@@ -257,19 +246,6 @@ func (s *Server) DoPut(stream arrowflight.FlightService_DoPutServer) error {
 		return err
 	}
 	return stream.Send(&arrowflight.PutResult{AppMetadata: b})
-}
-
-// enter waits a moment for an append's slot.
-func (s *Server) enter(ctx context.Context) error {
-	wait, cancel := context.WithTimeout(ctx, appendQueueWait)
-	defer cancel()
-	switch err := s.appends.Acquire(wait, 1); {
-	case err == nil:
-		return nil
-	case ctx.Err() != nil:
-		return ctx.Err()
-	}
-	return errAppends
 }
 
 var errDigest = fault.New(fault.Invalid, "an append's digest has 32 bytes; use a client of the same lake version")

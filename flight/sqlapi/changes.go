@@ -7,6 +7,7 @@ import (
 
 	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
 	flightgen "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/lakeward/lake/fault"
 	"github.com/lakeward/lake/flight/wire"
@@ -80,11 +81,16 @@ func (s *Server) DoPut(stream arrowflight.FlightService_DoPutServer) error {
 	if err != nil {
 		return fmt.Errorf("read an upload's command: %w", err)
 	}
-	var cmd wirepb.AppendCommand
-	if ok, err := wire.DecodeCommand(first.GetFlightDescriptor().GetCmd(), &cmd); err != nil {
-		return err
-	} else if ok {
-		return s.forwardPut(stream, first, cmd.GetTable())
+	cmd := first.GetFlightDescriptor().GetCmd()
+	for _, a := range []interface {
+		proto.Message
+		GetTable() string
+	}{&wirepb.AppendCommand{}, &wirepb.AppendRows{}} {
+		if ok, err := wire.DecodeCommand(cmd, a); err != nil {
+			return err
+		} else if ok {
+			return s.forwardPut(stream, first, a.GetTable())
+		}
 	}
 	other, err := command(first.GetFlightDescriptor())
 	if err != nil {

@@ -45,7 +45,7 @@ func sqlInfo(version string) map[flightsql.SqlInfo]any {
 		flightsql.SqlInfoFlightSqlServerCancel:                      true,
 		flightsql.SqlInfoFlightSqlServerStatementTimeout:            int32(0),
 		flightsql.SqlInfoFlightSqlServerTransactionTimeout:          int32(0),
-		flightsql.SqlInfoFlightSqlServerBulkIngestion:               false,
+		flightsql.SqlInfoFlightSqlServerBulkIngestion:               true,
 		flightsql.SqlInfoFlightSqlServerIngestTransactionsSupported: false,
 
 		flightsql.SqlInfoDDLCatalog:           false,

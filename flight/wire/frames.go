@@ -148,12 +148,7 @@ func (f *Frames) decoded() iter.Seq2[arrow.RecordBatch, error] {
 		}
 		defer r.Release()
 		for r.Next() {
-			b := r.RecordBatch()
-			if f.rows += b.NumRows(); f.limits.Rows > 0 && f.rows > f.limits.Rows {
-				yield(nil, fault.Newf(fault.Exhausted, "the upload has more than %d rows; load more with `lake load` or ADBC's adbc_ingest", f.limits.Rows))
-				return
-			}
-			if b.NumRows() > 0 && !yield(b, nil) {
+			if b := r.RecordBatch(); b.NumRows() > 0 && !yield(b, nil) {
 				return
 			}
 		}
@@ -218,15 +213,18 @@ func (f *Frames) take() (*arrowflight.FlightData, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m, f.dictionary(h, int64(len(header)+len(body)))
+	if h.Dictionary {
+		return m, f.dictionary(h, int64(len(header)+len(body)))
+	}
+	if f.rows += h.Rows; f.limits.Rows > 0 && f.rows > f.limits.Rows {
+		return nil, fault.Newf(fault.Exhausted, "the upload has more than %d rows; load more with `lake load` or ADBC's adbc_ingest", f.limits.Rows)
+	}
+	return m, nil
 }
 
 // dictionary counts what dictionaries take, which stay in memory until others
 // come in their place.
 func (f *Frames) dictionary(h engine.BatchHeader, bytes int64) error {
-	if !h.Dictionary {
-		return nil
-	}
 	if h.Delta {
 		bytes += f.dicts[h.ID]
 	}

@@ -33,6 +33,14 @@ const MessageBytesMax = 3_500_000
 // no bound send a table as one message: a million rows of eight numbers fit.
 const ReceiveBytesMax = 64 << 20
 
+// Bounds on an append that brings its rows: as many of them, in as many bytes
+// and messages.
+const (
+	RowsMax         = 10_000
+	RowsBytesMax    = 64 << 20
+	RowsMessagesMax = 170_001
+)
+
 // ErrBody says that a body does not decode.
 var ErrBody = fault.New(fault.Invalid, "the request does not decode; use a client of the same lake version")
 

@@ -3,6 +3,9 @@ package authority
 import (
 	"context"
 	"fmt"
+	"iter"
+
+	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/lakeward/lake/engine"
 	"github.com/lakeward/lake/fault"
@@ -143,6 +146,43 @@ func (a *Authority) Append(ctx context.Context, r AppendRequest) (Result, error)
 	}
 	a.log.InfoContext(ctx, "append published", "table", r.Table.String(), "version", int64(version), "rows", op.Rows, "op", op.ID.String(), "found", found)
 	return Result{Version: op.Version, Rows: op.Rows, Digest: op.Digest}, nil
+}
+
+// A RowsRequest asks for an append of rows that nobody has staged yet.
+type RowsRequest struct {
+	Tenant    ident.Tenant
+	Table     ident.Table
+	Operation ident.OperationID
+	Digest    ident.Digest // of the input that the rows were read from
+	Schema    *arrow.Schema
+	Rows      iter.Seq2[arrow.RecordBatch, error]
+}
+
+// AppendRows stages rows and appends them. An operation that was applied
+// before stages nothing.
+func (a *Authority) AppendRows(ctx context.Context, r RowsRequest) (Result, error) {
+	reg, result, done, err := a.Applied(ctx, r.Table, r.Operation, &r.Digest)
+	if err != nil || done {
+		return result, err
+	}
+	table, err := a.table(reg)
+	if err != nil {
+		return Result{}, err
+	}
+	schema, err := engine.DecodeSchema(reg.Schema)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := engine.Compatible(schema, r.Schema); err != nil {
+		return Result{}, err
+	}
+	m, err := table.Stage(ctx, schema, r.Rows)
+	if err != nil {
+		return Result{}, err
+	}
+	return a.Append(ctx, AppendRequest{
+		Tenant: r.Tenant, Table: r.Table, Incarnation: reg.Incarnation, Operation: r.Operation, Digest: r.Digest, Manifest: m,
+	})
 }
 
 // publish moves the pointer and closes the record in one commit, so that there
