@@ -180,6 +180,10 @@ type Query struct {
 	SQL    string
 	Tables []Binding
 
+	// Directory is what the tables of InformationSchema list, in order of name.
+	// It is needed only if the statement names one of them.
+	Directory []Listed
+
 	// Params are the values of the statement's parameters: an Arrow IPC stream
 	// of one row, in the order of their positions. Nil is none.
 	Params []byte
@@ -189,6 +193,16 @@ type Query struct {
 type Description struct {
 	Result *arrow.Schema // of its rows
 	Params *arrow.Schema // of its parameters, named $1, $2, … ; without fields if there are none
+}
+
+// InformationSchema is the namespace of the tables that list tables. A
+// statement that names one of them is given a directory, and no binding.
+const InformationSchema ident.Namespace = "information_schema"
+
+// A Listed is a table in a directory, with its exact schema.
+type Listed struct {
+	Table  ident.Table
+	Schema *arrow.Schema
 }
 
 // A Binding says what a table name in a query stands for, where the query asks

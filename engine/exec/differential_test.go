@@ -73,11 +73,7 @@ var sharedTables = []sharedTable{
 func TestLakeAnswersAsThePlainEngine(t *testing.T) {
 	one := func(o *exec.Options) { o.Threads = 1 } // or aggregates see rows in any order
 	l := openLake(t, one)
-	plain, err := exec.OpenPlain()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer plain.Close()
+	plain := openPlain(t)
 	share(t, l, plain)
 	files, err := filepath.Glob("testdata/sql/*.sql")
 	if err != nil {
@@ -100,6 +96,16 @@ func TestLakeAnswersAsThePlainEngine(t *testing.T) {
 	if ran < 80 {
 		t.Errorf("only %d statements", ran)
 	}
+}
+
+func openPlain(t *testing.T) *exec.Plain {
+	t.Helper()
+	plain, err := exec.OpenPlain()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(plain.Close)
+	return plain
 }
 
 func share(t *testing.T, l *lake, plain *exec.Plain) {
@@ -154,6 +160,7 @@ func compare(t *testing.T, l *lake, plain *exec.Plain, sql string) {
 		t.Fatalf("%s\nlake: %v\nplain: %v", sql, err, wantErr)
 	}
 	if err != nil {
+		t.Logf("%s\nlake: %v\nplain: %v", sql, err, wantErr)
 		return
 	}
 	q, err := l.query(t.Context(), sql)

@@ -29,15 +29,19 @@ const (
 	modifiers                     // a list
 	statementNode                 // {node: query, named_param_map}
 	queryNode
-	ctes      // {map: [{key, value}]}
-	tableRef  // an item of FROM
-	sample    // TABLESAMPLE, or nil
-	atClause  // what readAt has read
-	function  // a name of a function
-	tableCall // the expression of a table function
-	typeName  // a logical type
-	value     // a constant
-	values    // a list
+	optionalQuery // or nil
+	ctes          // {map: [{key, value}]}
+	tableRef      // an item of FROM
+	sample        // TABLESAMPLE, or nil
+	atClause      // what readAt has read
+	showType      // of DESCRIBE, SUMMARIZE or SHOW
+	pivots        // what PIVOT and UNPIVOT make of what
+	entries       // a list of values of a pivot
+	function      // a name of a function
+	tableCall     // the expression of a table function
+	typeName      // a logical type
+	value         // a constant
+	values        // a list
 )
 
 // shapes lists, for each kind of object of the parser, all that it may hold.
@@ -121,6 +125,11 @@ var tableShapes = shapes{
 		"left": tableRef, "right": tableRef, "condition": expression, "join_type": scalar, "ref_type": scalar,
 		"using_columns": scalars, "delim_flipped": nothing, "duplicate_eliminated_columns": nothing,
 	},
+	"SHOW_REF": {"table_name": scalar, "query": optionalQuery, "show_type": showType, "catalog_name": nothing, "schema_name": nothing},
+	"PIVOT": {
+		"source": tableRef, "aggregates": expressions, "unpivot_names": scalars, "pivots": pivots, "groups": scalars,
+		"column_name_alias": scalars, "include_nulls": scalar,
+	},
 	"TABLE_FUNCTION":  {"function": tableCall, "column_name_alias": scalars, "with_ordinality": scalar},
 	"EXPRESSION_LIST": {"expected_names": scalars, "expected_types": nothing, "values": expressionss},
 }
@@ -177,7 +186,7 @@ func (g *gate) object(v any, what, kind string, known shapes, common map[string]
 	name, _ := m[kind].(string)
 	shape, ok := known[name]
 	if !ok {
-		return refuse(what, name)
+		return unknown(what, name)
 	}
 	for k, v := range m {
 		p, ok := shape[k]
@@ -192,17 +201,6 @@ func (g *gate) object(v any, what, kind string, known shapes, common map[string]
 		}
 	}
 	return nil
-}
-
-// refuse names what users can write and lake has no route for yet.
-func refuse(what, name string) error {
-	switch name {
-	case "SHOW_REF":
-		return fault.New(fault.Unsupported, "DESCRIBE, SHOW and SUMMARIZE are not supported yet; use SELECT * FROM the table LIMIT 0 to see its columns")
-	case "PIVOT":
-		return fault.New(fault.Unsupported, "PIVOT and UNPIVOT are not supported yet; aggregate with FILTER instead, such as sum(x) FILTER (WHERE k = 'a') AS a")
-	}
-	return unknown(what, name)
 }
 
 var (
@@ -231,6 +229,11 @@ func (g *gate) table(v any) error {
 	m, _ := v.(map[string]any)
 	if _, err := readAt(m["at_clause"]); err != nil {
 		return err
+	}
+	if m["type"] == "SHOW_REF" && m["query"] == nil {
+		if _, err := shown(m); err != nil {
+			return err
+		}
 	}
 	return g.object(v, "table", "type", tableShapes, commonTable)
 }
@@ -293,6 +296,24 @@ func (g *gate) part(p part, key string, v any) error {
 		return g.fields(key, v, map[string]part{"node": queryNode, "named_param_map": nothing})
 	case queryNode:
 		return g.query(v)
+	case optionalQuery:
+		if v == nil {
+			return nil
+		}
+		return g.query(v)
+	case showType:
+		if v != "DESCRIBE" && v != "SUMMARY" && v != "SHOW_UNQUALIFIED" {
+			return unknown("SHOW of type", v)
+		}
+		return nil
+	case pivots:
+		return each(key, v, func(v any) error {
+			return g.fields(key, v, map[string]part{"pivot_expressions": expressions, "unpivot_names": scalars, "entries": entries, "pivot_enum": nothing})
+		})
+	case entries:
+		return each(key, v, func(v any) error {
+			return g.fields(key, v, map[string]part{"values": values, "star_expr": expression, "alias": scalar})
+		})
 	case ctes:
 		return g.ctes(v)
 	case tableRef:

@@ -179,14 +179,19 @@ func (l *loan) lost(why error, lost *lostError) error {
 func (l *loan) parse(ctx context.Context) (*tree, error) {
 	ctx, cancel := context.WithTimeout(ctx, parseMax)
 	l.ended, l.cancel, l.watch = ctx.Err, cancel, l.c.watch(ctx)
-	r, err := l.ask(kindParse, parseRequest{l.sql}, kindAST)
+	sql, explain, err := cutExplain(l.sql)
 	if err != nil {
 		return nil, err
 	}
-	t, err := readTree(l.sql, r.body)
+	r, err := l.ask(kindParse, parseRequest{sql}, kindAST)
 	if err != nil {
 		return nil, err
 	}
+	t, err := readTree(sql, r.body)
+	if err != nil {
+		return nil, err
+	}
+	t.explain = explain
 	l.watch.stop()
 	cancel()
 	return t, nil
@@ -222,11 +227,26 @@ func (l *loan) statement(ctx context.Context, t *tree, q engine.Query, files boo
 				return statement{}, err
 			}
 		}
-		sql, err := viewSQL(t.scan.Columns, t.paths)
+		var sql string
+		switch {
+		case t.list == "":
+			sql, err = viewSQL(t.scan.Columns, t.paths)
+		case files:
+			sql, err = listings[t.list].sql(q.Directory)
+		default:
+			sql, err = listings[t.list].sql(nil)
+		}
 		if err != nil {
 			return statement{}, err
 		}
 		st.Views = append(st.Views, view{Name: t.view, SQL: sql})
+	}
+	if t.explain != nil {
+		e := explain{Analyze: t.explain.Analyze, Names: map[string]string{}}
+		for _, t := range l.plan.tables {
+			e.Names[t.view] = t.String()
+		}
+		st.Explain = &e
 	}
 	return st, nil
 }

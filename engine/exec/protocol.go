@@ -59,6 +59,8 @@ type statement struct {
 
 	Spelling spelling
 
+	Explain *explain `json:",omitempty"` // the plan is asked for, not the rows
+
 	// ParamNames are the parameters as the caller counts them: the text that
 	// is made of the tree may have them in another order.
 	ParamNames []string `json:",omitempty"`

@@ -41,6 +41,7 @@ type planTable struct {
 	engine.Reference
 	pos   int64 // where the text has it
 	view  string
+	list  string // of listings, instead of scan
 	scan  engine.Scan
 	paths []string // of its files, once placed
 }
@@ -222,6 +223,10 @@ func (r *resolver) from(ref map[string]any, in *cteScope, s *scope) error {
 		return nil
 	case "JOIN":
 		return r.join(ref, in, s)
+	case "SHOW_REF":
+		return r.show(ref, in, s)
+	case "PIVOT":
+		return r.pivot(ref, in, s)
 	case "TABLE_FUNCTION":
 		s.relations = append(s.relations, relation{alias: text(ref["alias"]), shown: text(ref["alias"])})
 		return r.expressions(object(ref["function"])["children"], in, s)
@@ -230,6 +235,54 @@ func (r *resolver) from(ref map[string]any, in *cteScope, s *scope) error {
 		return r.expressions(ref["values"], in, s)
 	}
 	return unknown("table", ref["type"])
+}
+
+// show resolves DESCRIBE and SUMMARIZE of a query, and makes any other SHOW the
+// table that lists what it shows.
+func (r *resolver) show(ref map[string]any, in *cteScope, s *scope) error {
+	s.relations = append(s.relations, relation{alias: text(ref["alias"]), shown: text(ref["alias"])})
+	if query := object(ref["query"]); query != nil {
+		_, err := r.query(query, in, &scope{})
+		return err
+	}
+	name, err := shown(ref)
+	if err != nil {
+		return err
+	}
+	if r.views != nil {
+		return unknown("table", name)
+	}
+	pos, _ := ref[locationKey].(json.Number)
+	i, err := r.listing(name, pos)
+	if err != nil || !r.rename {
+		return err
+	}
+	for _, k := range []string{"query", "show_type"} {
+		delete(ref, k)
+	}
+	ref["type"], ref["at_clause"], ref["column_name_alias"] = "BASE_TABLE", nil, []any{}
+	ref["catalog_name"], ref["schema_name"], ref["table_name"] = viewCatalog, viewSchema, r.tables[i].view
+	return nil
+}
+
+// pivot resolves PIVOT and UNPIVOT of a table. Their columns depend on values.
+func (r *resolver) pivot(ref map[string]any, in *cteScope, s *scope) error {
+	inner := &scope{outer: s.outer}
+	if err := r.from(object(ref["source"]), in, inner); err != nil {
+		return err
+	}
+	for _, k := range []string{"aggregates", "pivots"} {
+		if err := r.expressions(ref[k], in, inner); err != nil {
+			return err
+		}
+	}
+	s.relations = append(s.relations, relation{alias: text(ref["alias"]), shown: text(ref["alias"])})
+	return nil
+}
+
+// listing returns the position of a listing in the statement's tables.
+func (r *resolver) listing(name string, pos json.Number) (int, error) {
+	return r.table(engine.Reference{Table: ident.Table{Namespace: engine.InformationSchema, Name: name}}, pos)
 }
 
 func (r *resolver) join(ref map[string]any, in *cteScope, s *scope) error {
@@ -280,6 +333,9 @@ func (r *resolver) base(ref map[string]any, in *cteScope, s *scope) (relation, e
 		}
 		return relation{}, nil
 	}
+	if list, ok := listingOf(catalog, schema, name); ok {
+		return r.listed(ref, list, version)
+	}
 	t, err := tableName(catalog, schema, name)
 	if err != nil {
 		return relation{}, err
@@ -309,6 +365,29 @@ func (r *resolver) base(ref map[string]any, in *cteScope, s *scope) (relation, e
 	return rel, nil
 }
 
+// listed resolves a table of information_schema.
+func (r *resolver) listed(ref map[string]any, list string, version engine.At) (relation, error) {
+	if version != "" {
+		return relation{}, fault.New(fault.Invalid, "information_schema lists the tables that there are now; leave AT out")
+	}
+	pos, _ := ref[locationKey].(json.Number)
+	i, err := r.listing(list, pos)
+	if err != nil {
+		return relation{}, err
+	}
+	rel := relation{alias: text(ref["alias"]), shown: text(ref["alias"])}
+	if rel.alias == "" {
+		rel.alias, rel.shown, rel.table = list, list, r.tables[i].Table
+		if r.crowded[list] {
+			rel.alias = r.newAlias(rel.table, list)
+		}
+	}
+	if r.rename {
+		ref["catalog_name"], ref["schema_name"], ref["table_name"], ref["alias"] = viewCatalog, viewSchema, r.tables[i].view, rel.alias
+	}
+	return rel, nil
+}
+
 func (r *resolver) newAlias(t ident.Table, shown string) string {
 	a := viewPrefix + "as_" + strconv.Itoa(len(r.aliases))
 	r.aliases[a], r.shown[a] = t.String(), shown
@@ -331,7 +410,7 @@ func tableName(catalog, schema, name string) (ident.Table, error) {
 	case schema == "":
 		return ident.ParseTable(name)
 	case strings.EqualFold(schema, "information_schema") || strings.EqualFold(schema, "pg_catalog"):
-		return ident.Table{}, fault.Newf(fault.Unsupported, "%.80s is not supported yet; list tables with lake table ls, or with your driver's metadata calls", full)
+		return ident.Table{}, fault.Newf(fault.Unsupported, "%.80s does not exist here; information_schema has schemata, tables and columns, and your driver's metadata calls list more", full)
 	}
 	return ident.NewTable(schema, name)
 }
@@ -366,7 +445,7 @@ func (c *crowd) walk(v any) {
 		switch v["type"] {
 		case "BASE_TABLE":
 			c.table(strings.ToLower(text(v["schema_name"])), strings.ToLower(text(v["table_name"])), text(v["alias"]))
-		case "SUBQUERY", "TABLE_FUNCTION", "EXPRESSION_LIST":
+		case "SUBQUERY", "TABLE_FUNCTION", "EXPRESSION_LIST", "PIVOT", "SHOW_REF":
 			c.aliases[strings.ToLower(text(v["alias"]))] = true
 		}
 		if key, ok := v["key"].(string); ok { // of a CTE, or of something that does no harm
@@ -404,12 +483,16 @@ func (r *resolver) table(t engine.Reference, pos json.Number) (int, error) {
 	if i == tablesMax {
 		return 0, fault.Newf(fault.Exhausted, "the statement reads more than %d tables; split it", tablesMax)
 	}
+	list := ""
+	if t.Table.Namespace == engine.InformationSchema {
+		list = t.Table.Name
+	}
 	scan, ok := r.bindings[t]
-	if r.rename && !ok {
+	if r.rename && !ok && list == "" {
 		return 0, fault.Newf(fault.NotFound, "table %s does not exist; check its name, or list tables with lake table ls", t.Table)
 	}
 	r.index[t] = i
-	r.tables = append(r.tables, planTable{Reference: t, pos: position, view: viewPrefix + strconv.Itoa(i), scan: scan})
+	r.tables = append(r.tables, planTable{Reference: t, pos: position, view: viewPrefix + strconv.Itoa(i), list: list, scan: scan})
 	return i, nil
 }
 

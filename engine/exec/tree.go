@@ -18,7 +18,8 @@ type tree struct {
 	root map[string]any // what the parser reads back
 	node map[string]any // the statement's query node
 
-	params []string // names of the parameters, by position
+	params  []string // names of the parameters, by position
+	explain *explain // nil unless the plan of the query is asked for
 }
 
 // readTree reads the parser's answer for a text, an error of the text or one
@@ -82,17 +83,24 @@ func refusedByParser(sql string, answer map[string]any) error {
 	return fault.Newf(fault.Invalid, "Parser Error: %s%s", text("error_message"), caret(sql, at))
 }
 
+// errPivot is that of a PIVOT whose columns depend on the table's rows: it is
+// two statements, the first of which makes a type of the values.
+var errPivot = fault.New(fault.Unsupported, "PIVOT needs its values in the statement, so that its columns are known before it runs; list them: PIVOT t ON k IN ('a', 'b') USING sum(x)")
+
 // notAQuery says what to do with a statement that the parser takes for
 // something else than a query.
 func notAQuery(sql string) error {
 	switch word := firstWord(sql); word {
-	case "PIVOT", "UNPIVOT", "PIVOT_WIDER", "PIVOT_LONGER":
-		return fault.Newf(fault.Unsupported, "%s statements are not supported yet; aggregate with FILTER instead, such as sum(x) FILTER (WHERE k = 'a') AS a", word)
+	case "PIVOT", "PIVOT_WIDER":
+		return errPivot
 	case "EXPLAIN":
-		return fault.New(fault.Unsupported, "EXPLAIN is not supported yet; run the query itself")
+		return fault.New(fault.Invalid, "EXPLAIN explains a query; write EXPLAIN once, before SELECT, FROM, VALUES or WITH")
 	case "INSERT", "UPDATE", "DELETE", "MERGE", "CREATE", "DROP", "ALTER", "TRUNCATE", "COPY":
 		return fault.Newf(fault.Invalid, "%s does not run as a query, which has no effects; send it as an update, or use lake load and lake table", word)
 	case "", "SELECT", "FROM", "VALUES", "WITH", "TABLE":
+		if strings.Contains(strings.ToUpper(sql), "PIVOT") {
+			return errPivot
+		}
 		return fault.New(fault.Invalid, "the text holds more than a query; send one SELECT, FROM, VALUES or WITH, and changes as updates")
 	default:
 		return fault.Newf(fault.Invalid, "%.20s statements do not run here; write a query: SELECT, FROM, VALUES or WITH", word)

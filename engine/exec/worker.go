@@ -260,6 +260,10 @@ func (w *worker) statement(r request, st statement, sql string) (fin, error) {
 	if err := w.stopped(r.id); err != nil {
 		return fin{}, err
 	}
+	if st.Explain != nil {
+		f, err := w.explain(r, c, st, sql, values)
+		return f, w.cause(r.id, err)
+	}
 	if err := s.begin(st.ParamNames, values); err != nil {
 		return fin{}, w.cause(r.id, err)
 	}
@@ -297,6 +301,9 @@ func (w *worker) plan(id uint32, c *conn, s *stream, st statement, sql string, v
 	columns, err := newConverter(result, st)
 	if err != nil {
 		return fin{}, err
+	}
+	if st.Explain != nil {
+		columns.schema = explainSchema
 	}
 	var f fin
 	if params.NumFields() > 0 {

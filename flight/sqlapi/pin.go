@@ -23,6 +23,14 @@ func (s *Server) pin(ctx context.Context, sql string) ([]tickets.Pin, error) {
 	}
 	pins := make([]tickets.Pin, len(refs))
 	for i, r := range refs {
+		if r.Table.Namespace == engine.InformationSchema {
+			d, err := s.catalog.Directory(ctx)
+			if err != nil {
+				return nil, err
+			}
+			pins[i] = tickets.Pin{Namespace: r.Table.Namespace, Name: r.Table.Name, Version: ident.Version(d.Generation)}
+			continue
+		}
 		reg, err := s.catalog.Resolve(ctx, r.Table)
 		if err != nil {
 			return nil, err
@@ -74,13 +82,44 @@ func (s *Server) travel(ctx context.Context, p tickets.Pin, at engine.At) (ident
 
 // bind gives a query the pinned snapshots, never newer ones.
 func (s *Server) bind(ctx context.Context, q engine.Query, pins []tickets.Pin) (engine.Query, error) {
-	q.Tables = make([]engine.Binding, len(pins))
-	for i, p := range pins {
+	for _, p := range pins {
+		if p.Namespace == engine.InformationSchema {
+			if err := s.list(ctx, &q, p); err != nil {
+				return q, err
+			}
+			continue
+		}
 		scan, err := s.scan(ctx, p)
 		if err != nil {
 			return q, fmt.Errorf("open %s version %d: %w", p.Table(), p.Version, err)
 		}
-		q.Tables[i] = engine.Binding{Table: p.Table(), At: engine.At(p.At), Scan: scan}
+		q.Tables = append(q.Tables, engine.Binding{Table: p.Table(), At: engine.At(p.At), Scan: scan})
 	}
 	return q, nil
+}
+
+var errListing = fault.New(fault.Stale, "tables have been created or changed since the statement was planned; ask for its FlightInfo again")
+
+// list gives a query the directory of the generation that was pinned. A
+// listing of another one would be of other tables than were planned.
+func (s *Server) list(ctx context.Context, q *engine.Query, p tickets.Pin) error {
+	d, err := s.catalog.Directory(ctx)
+	if err != nil {
+		return err
+	}
+	if ident.Version(d.Generation) != p.Version {
+		return errListing
+	}
+	if q.Directory != nil {
+		return nil
+	}
+	q.Directory = make([]engine.Listed, len(d.Tables))
+	for i, r := range d.Tables {
+		schema, err := engine.DecodeSchema(r.Schema)
+		if err != nil {
+			return fmt.Errorf("list table %s: %w", r.Table, err)
+		}
+		q.Directory[i] = engine.Listed{Table: r.Table, Schema: schema}
+	}
+	return nil
 }

@@ -64,3 +64,23 @@ func TestVersionsThatAreNotThereAreNotFound(t *testing.T) {
 		}
 	}
 }
+
+// A listing is that of the moment at which the statement was planned, or none.
+func TestInformationSchemaIsOfOneGeneration(t *testing.T) {
+	l := open(t)
+	l.append(t, l.create(t, "demo.flights"), 10)
+	const sql = "SELECT FROM information_schema.tables FROM information_schema.columns FROM demo.flights"
+	info := l.info(t, sql)
+	for range 2 {
+		if n, err := l.get(t, info.GetEndpoint()[0].GetTicket()); n != 11 || err != nil {
+			t.Errorf("one table of 10 rows: %d (%v)", n, err)
+		}
+	}
+	l.create(t, "demo.more")
+	if _, err := l.get(t, info.GetEndpoint()[0].GetTicket()); status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "since the statement was planned") {
+		t.Errorf("after another table was made: %v", err)
+	}
+	if n, err := l.get(t, l.info(t, sql).GetEndpoint()[0].GetTicket()); n != 12 || err != nil {
+		t.Errorf("planned anew: %d (%v)", n, err)
+	}
+}

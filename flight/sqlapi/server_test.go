@@ -44,7 +44,8 @@ import (
 )
 
 // counting stands for the engine: the answer to any statement is the number of
-// rows in the snapshots that it was given, and the value of its parameter more.
+// rows in the snapshots that it was given, the tables in the directory, and the
+// value of its parameter more.
 type counting struct {
 	released atomic.Int64
 	columns  atomic.Value // string: the name of the result's column, if not rows
@@ -57,6 +58,10 @@ var (
 
 func (c *counting) Tables(_ context.Context, sql string) (out []engine.Reference, err error) {
 	for _, m := range fromClause.FindAllStringSubmatch(sql, -1) {
+		if name, ok := strings.CutPrefix(m[1], "information_schema."); ok {
+			out = append(out, engine.Reference{Table: ident.Table{Namespace: engine.InformationSchema, Name: name}})
+			continue
+		}
 		t, err := ident.ParseTable(m[1])
 		if err != nil {
 			return nil, err
@@ -86,7 +91,7 @@ func (c *counting) Describe(_ context.Context, q engine.Query) (engine.Descripti
 }
 
 func (c *counting) Query(_ context.Context, q engine.Query) (engine.Rows, error) {
-	var n int64
+	n := int64(len(q.Directory))
 	for _, t := range q.Tables {
 		for _, f := range t.Scan.Files {
 			n += f.Rows
