@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/mattn/go-isatty"
 	"github.com/urfave/cli/v3"
 
@@ -217,10 +218,27 @@ func tableList(ctx context.Context, cmd *cli.Command) error {
 		}
 		return json.NewEncoder(os.Stdout).Encode(out)
 	}
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	return printTables(os.Stdout, tables)
+}
+
+func printTables(to io.Writer, tables []sdk.Table) error {
+	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "TABLE\tVERSION\tENGINE\tCOLUMNS")
 	for _, t := range tables {
 		fmt.Fprintf(w, "%s\t%d\t%s\t%d\n", t.Name, t.Version, t.Engine, t.Schema.NumFields())
+	}
+	return w.Flush()
+}
+
+func printColumns(to io.Writer, schema *arrow.Schema) error {
+	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "COLUMN\tTYPE\tNULLABLE")
+	for _, f := range schema.Fields() {
+		nullable := "yes"
+		if !f.Nullable {
+			nullable = "no"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", clean(f.Name), clean(sdk.TypeName(f.Type)), nullable)
 	}
 	return w.Flush()
 }

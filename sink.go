@@ -118,3 +118,20 @@ func (o *sink) end(err error) error {
 	}
 	return err
 }
+
+// writeWhole replaces a file by one that holds data.
+func writeWhole(name string, mode os.FileMode, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Chmod(mode), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		err = errors.Join(err, os.Remove(f.Name()))
+	}
+	return err
+}

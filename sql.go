@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/mattn/go-isatty"
 	"github.com/urfave/cli/v3"
 
 	"github.com/lakeward/lake/fault"
@@ -57,6 +58,9 @@ func runSQL(ctx context.Context, cmd *cli.Command) (err error) {
 		return err
 	}
 	defer c.Close()
+	if !cmd.IsSet("query") && !cmd.IsSet("file") && !cmd.IsSet("output") && isatty.IsTerminal(os.Stdin.Fd()) && isatty.IsTerminal(os.Stdout.Fd()) {
+		return runShell(ctx, c, cfg, format)
+	}
 	out, err := openSink(cmd.String("output"), format)
 	if err != nil {
 		return err
