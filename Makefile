@@ -23,8 +23,9 @@ E2E_BUDGET ?= 10m
 FUZZTIME ?= 30s
 
 GO_TEST := go run .ci/slowest.go
-# Tests find the Python with the clients that others wrote by this variable.
+# Tests find the clients that others wrote by these variables.
 WITH_CLIENTS = LAKE_PYTHON=$$(.ci/venv); export LAKE_PYTHON;
+WITH_DRIVERS = $(WITH_CLIENTS) LAKE_JDBC=$$(.ci/jdbc); export LAKE_JDBC;
 # Packages that link no C: the race detector sees all of them, but for tests of
 # one goroutine that it takes long for.
 RACE_SKIP := ^Test(AppendSurvivesEveryCrash|ForeignTablesAreReadRightOrRefused|WhatIsNotParquetIsRefused|LongDictionaryValues|EngineInMemory)$$
@@ -50,7 +51,7 @@ check: lint generated licences unit race mutants vulnerabilities ## all but the 
 
 .PHONY: e2e
 e2e: build ## the binary, as processes, with clients that others wrote
-	@$(WITH_CLIENTS) .ci/timed e2e $(GO_TEST) -budget $(E2E_BUDGET) -- -run '^TestE2E' -count=1 -timeout $(E2E_BUDGET) .
+	@$(WITH_DRIVERS) .ci/timed e2e $(GO_TEST) -budget $(E2E_BUDGET) -- -run '^TestE2E' -count=1 -timeout $(E2E_BUDGET) .
 
 .PHONY: unit
 unit: ## the tests of every package, end to end ones excepted
