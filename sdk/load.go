@@ -56,19 +56,6 @@ type Loaded struct {
 	Replayed  bool // an earlier run had applied it; this one changed nothing
 }
 
-// A Pending load was sent, and whether it was applied is not known. The same
-// load with this operation id finds out, and applies it if it was not.
-type Pending struct {
-	Operation ident.OperationID
-	Err       error
-}
-
-func (p *Pending) Error() string {
-	return fmt.Sprintf("%v (run it again with --op %s)", p.Err, p.Operation)
-}
-
-func (p *Pending) Unwrap() error { return p.Err }
-
 // Load appends Parquet files to a table as one version: all of them or none,
 // and once for an operation id. It writes the data files itself, so the
 // lake's object store must be reachable from here.
@@ -76,12 +63,9 @@ func (c *Client) Load(ctx context.Context, l Load) (Loaded, error) {
 	if len(l.Files) == 0 {
 		return Loaded{}, fault.New(fault.Invalid, "no file to load was named")
 	}
-	op := l.Operation
-	if op == (ident.OperationID{}) {
-		var err error
-		if op, err = ident.NewOperation(); err != nil {
-			return Loaded{}, err
-		}
+	op, err := operation(l.Operation)
+	if err != nil {
+		return Loaded{}, err
 	}
 	in, err := openInput(ctx, l.Files)
 	if err != nil {
@@ -128,14 +112,8 @@ func (c *Client) Load(ctx context.Context, l Load) (Loaded, error) {
 	cmd := &wirepb.AppendCommand{Table: t.Name, Incarnation: t.Incarnation, Operation: op.String(), Digest: digest[:]}
 	var done *wirepb.Appended
 	err = wire.Retry(ctx, func() (err error) { done, err = c.commit(ctx, cmd, m); return err })
-	switch fault.KindOf(err) {
-	case fault.Unavailable, fault.Deadline, fault.Canceled, fault.Internal:
-		if err != nil {
-			return out, &Pending{op, err}
-		}
-	}
 	if err != nil {
-		return out, err
+		return out, pending(op, err)
 	}
 	out.Version, out.Rows, out.Replayed = done.GetVersion(), done.GetRows(), done.GetReplayed()
 	out.Files, out.Bytes = len(m.Files), m.Bytes()
@@ -190,7 +168,7 @@ func openRoot(ctx context.Context, root *wirepb.Root, noSync bool) (*local.Store
 func (c *Client) commit(ctx context.Context, cmd *wirepb.AppendCommand, m engine.Manifest) (*wirepb.Appended, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	b, err := wire.EncodeCommand(cmd)
+	desc, err := descriptor(cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +176,6 @@ func (c *Client) commit(ctx context.Context, cmd *wirepb.AppendCommand, m engine
 	if err != nil {
 		return nil, rpcerr.FromStatus(err)
 	}
-	desc := &arrowflight.FlightDescriptor{Type: arrowflight.DescriptorCMD, Cmd: b}
 	for part := range wire.Parts(m) {
 		b, err := wire.Encode(part)
 		if err != nil {
@@ -209,18 +186,8 @@ func (c *Client) commit(ctx context.Context, cmd *wirepb.AppendCommand, m engine
 		}
 		desc = nil
 	}
-	if err := stream.CloseSend(); err != nil {
-		return nil, rpcerr.FromStatus(err)
-	}
-	r, err := stream.Recv()
-	if errors.Is(err, io.EOF) {
-		return nil, errNoAnswer
-	}
-	if err != nil {
-		return nil, rpcerr.FromStatus(err)
-	}
 	var done wirepb.Appended
-	return &done, wire.Decode(r.GetAppMetadata(), &done)
+	return &done, answer(stream, &done)
 }
 
 // input is the files of a load, open from the moment they were hashed.

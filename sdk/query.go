@@ -7,7 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
 	flightgen "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
-	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/lakeward/lake/fault"
 	"github.com/lakeward/lake/flight/rpcerr"
@@ -26,16 +26,20 @@ type Rows struct {
 
 // Query runs one SELECT. Everything it reads is of one moment, however long
 // the rows are read for.
+//
+// The context is that of the rows too: its end, like Close, cancels the query
+// on the server.
 func (c *Client) Query(ctx context.Context, sql string) (*Rows, error) {
-	a, err := anypb.New(&flightgen.CommandStatementQuery{Query: sql})
+	return c.query(ctx, &flightgen.CommandStatementQuery{Query: sql})
+}
+
+// query runs what a Flight SQL command asks for.
+func (c *Client) query(ctx context.Context, m proto.Message) (*Rows, error) {
+	desc, err := descriptor(m)
 	if err != nil {
 		return nil, err
 	}
-	cmd, err := wire.Encode(a)
-	if err != nil {
-		return nil, err
-	}
-	info, err := c.flight.GetFlightInfo(ctx, &arrowflight.FlightDescriptor{Type: arrowflight.DescriptorCMD, Cmd: cmd})
+	info, err := c.flight.GetFlightInfo(ctx, desc)
 	if err != nil {
 		return nil, rpcerr.FromStatus(err)
 	}
@@ -54,6 +58,15 @@ func (c *Client) Query(ctx context.Context, sql string) (*Rows, error) {
 		return nil, rpcerr.FromStatus(err)
 	}
 	return &Rows{reader: r, cancel: cancel}, nil
+}
+
+// descriptor is a command as a FlightDescriptor.
+func descriptor(m proto.Message) (*arrowflight.FlightDescriptor, error) {
+	b, err := wire.EncodeCommand(m)
+	if err != nil {
+		return nil, err
+	}
+	return &arrowflight.FlightDescriptor{Type: arrowflight.DescriptorCMD, Cmd: b}, nil
 }
 
 // Schema is the schema of all batches.

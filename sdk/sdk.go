@@ -1,4 +1,4 @@
-// Package sdk is the Go client of lake: SQL in, Arrow out; Parquet files in,
+// Package sdk is the Go client of lake: SQL in, Arrow out; rows and files in,
 // table versions out. The command line and the console use nothing else.
 package sdk
 
@@ -88,15 +88,13 @@ func (c *Client) Table(ctx context.Context, name string) (Table, error) {
 // gets the table that it made; any other finds the name taken (fault.Exists).
 // A zero operation is a new one.
 func (c *Client) CreateTable(ctx context.Context, name string, schema *arrow.Schema, op ident.OperationID) (Table, error) {
-	if op == (ident.OperationID{}) {
-		var err error
-		if op, err = ident.NewOperation(); err != nil {
-			return Table{}, err
-		}
+	op, err := operation(op)
+	if err != nil {
+		return Table{}, err
 	}
 	var made wirepb.TableCreated
 	req := &wirepb.CreateTable{Table: name, Schema: engine.EncodeSchema(schema), Operation: op.String()}
-	err := wire.Retry(ctx, func() error {
+	err = wire.Retry(ctx, func() error {
 		return c.action(ctx, wire.CreateTable, req, func(b []byte) error { return wire.Decode(b, &made) })
 	})
 	if err != nil {

@@ -27,9 +27,6 @@ const (
 	RowGroupBytes = 64 << 20
 )
 
-// operationOption is the option of an ingest that makes it repeatable.
-const operationOption = "lake.operation_id"
-
 var (
 	errIngests   = fault.Newf(fault.Exhausted, "%d ingests are under way, the most at once; try again in a moment", ingestSlots)
 	errReplace   = fault.New(fault.Unsupported, "this server cannot drop tables yet, so it replaces none; ingest with mode create into another name, or append")
@@ -64,8 +61,8 @@ func parseIngest(cmd *flightgen.CommandStatementIngest) (r ingest, err error) {
 		return r, err
 	}
 	for name, value := range cmd.GetOptions() {
-		if name != operationOption {
-			return r, fault.Newf(fault.Unsupported, "an ingest has no option %.80q; the one there is, is %s", name, operationOption)
+		if name != wire.OperationOption {
+			return r, fault.Newf(fault.Unsupported, "an ingest has no option %.80q; the one there is, is %s", name, wire.OperationOption)
 		}
 		if r.op, err = ident.ParseOperation(value); err != nil {
 			return r, err
@@ -257,7 +254,7 @@ var errUnsure = fault.New(fault.Unavailable, "whether the rows are in the table 
 func unsure(r ingest, err error) error {
 	switch fault.KindOf(err) {
 	case fault.Unavailable, fault.Deadline, fault.Canceled, fault.Internal:
-		text := fault.Detail(errUnsure, "whether the rows are in %s is not known; send the same rows again with the option %s=%s: they are applied once", r.table, operationOption, r.op)
+		text := fault.Detail(errUnsure, "whether the rows are in %s is not known; send the same rows again with the option %s=%s: they are applied once", r.table, wire.OperationOption, r.op)
 		return fmt.Errorf("%w: %w", text, err)
 	}
 	return err

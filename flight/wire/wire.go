@@ -22,6 +22,10 @@ const (
 	StageAppend = "lake.append.stage.v1" // StageAppend → StageTarget
 )
 
+// OperationOption is the option of a CommandStatementIngest that makes it
+// repeatable: its operation id.
+const OperationOption = "lake.operation_id"
+
 // ActionBytesMax bounds the body of an action: a schema and some names.
 const ActionBytesMax = 256 << 10
 
