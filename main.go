@@ -84,7 +84,8 @@ func command() *cli.Command {
 			return cli.ShowRootCommandHelp(cmd)
 		},
 		Commands: []*cli.Command{
-			devCommand(), serveCommand(), loadCommand(), sqlCommand(), tableCommand(), configCommand(), versionCommand(),
+			devCommand(), serveCommand(), loadCommand(), sqlCommand(), tableCommand(),
+			statusCommand(), doctorCommand(), selftestCommand(), configCommand(), versionCommand(),
 		},
 	}
 	strict(root)
