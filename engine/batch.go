@@ -32,9 +32,24 @@ type BatchHeader struct {
 }
 
 var (
-	errBatchBytes      = fault.New(fault.Invalid, "these bytes are not an Arrow record batch; use an Arrow Flight client")
-	errBatchCompressed = fault.New(fault.Unsupported, "compressed record batches are not read; send them without compression")
+	errBatchBytes      = fault.New(fault.Invalid, "these bytes are not an Arrow record batch; write rows with an Arrow library")
+	errBatchCompressed = fault.New(fault.Unsupported, "compressed record batches are not read; write them without compression")
 )
+
+// BodyBytes is how many bytes a message states for its body, which follows the
+// header in files and streams.
+func BodyBytes(header []byte) (n int64, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v", errBatchBytes, p)
+		}
+	}()
+	v := schemaVerifier{b: header}
+	if n = v.int64(v.at(0).field(messageBodyLength)); n < 0 {
+		return 0, fmt.Errorf("%w: a body of %d bytes", errBatchBytes, n)
+	}
+	return n, nil
+}
 
 // VerifyBatch checks that a message from outside, of a header as Flight carries
 // it and a body of some bytes, is a record batch or a dictionary that states no

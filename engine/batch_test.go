@@ -63,6 +63,17 @@ func TestVerifyBatchReadsWhatAMessageSays(t *testing.T) {
 	}
 }
 
+func TestBodyBytes(t *testing.T) {
+	for i, f := range batchFrames(t) {
+		if n, err := engine.BodyBytes(f.header); err != nil || n != int64(len(f.body)) {
+			t.Errorf("message %d: %d (%v), want %d", i, n, err, len(f.body))
+		}
+	}
+	if _, err := engine.BodyBytes([]byte("not a message")); fault.KindOf(err) != fault.Invalid {
+		t.Errorf("of no message: %v", err)
+	}
+}
+
 func TestVerifyBatchRefuses(t *testing.T) {
 	plain, packed := batchFrames(t), batchFrames(t, ipc.WithZstd())
 	// The number of rows lies in the header as it is.

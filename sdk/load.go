@@ -2,11 +2,8 @@ package sdk
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
-	"iter"
 	"net/url"
 	"os"
 
@@ -26,8 +23,20 @@ import (
 
 // A Load says which files become rows of which table.
 type Load struct {
-	Table string   // namespace.table
-	Files []string // Parquet files, whose rows are appended in this order
+	Table string // namespace.table
+
+	// Files are names of files, whose rows are appended in this order; patterns
+	// such as "logs/*.parquet", which stand for what they match in bytewise
+	// order; and "-", which is standard input.
+	Files []string
+
+	// Format is that of the files: Parquet or Arrow, or "" to look at them.
+	Format Format
+
+	// PerFile makes each file a version of its own, under an operation id that
+	// follows from Operation and its place. A load that fails in the middle
+	// has loaded the files before; run again, it goes on.
+	PerFile bool
 
 	// Create makes the table first, with the schema of the first file. The
 	// name must be free, or taken by this same operation.
@@ -54,41 +63,91 @@ type Loaded struct {
 	Bytes     int64
 	Operation string
 	Replayed  bool // an earlier run had applied it; this one changed nothing
+
+	Each []Loaded // with PerFile: what became of each file
 }
 
-// Load appends Parquet files to a table as one version: all of them or none,
+// A Format is that of files to load.
+type Format string
+
+// The formats. Arrow is Arrow IPC, as a file or as a stream.
+const (
+	Parquet Format = "parquet"
+	Arrow   Format = "arrow"
+)
+
+// Load appends files to a table as one version: all of them or none,
 // and once for an operation id. It writes the data files itself, so the
 // lake's object store must be reachable from here.
-func (c *Client) Load(ctx context.Context, l Load) (Loaded, error) {
-	if len(l.Files) == 0 {
-		return Loaded{}, fault.New(fault.Invalid, "no file to load was named")
+func (c *Client) Load(ctx context.Context, l Load) (_ Loaded, err error) {
+	switch l.Format {
+	case "", Parquet, Arrow:
+	default:
+		return Loaded{}, fault.Newf(fault.Unsupported, "files of format %.40q cannot be loaded; convert them to Parquet", string(l.Format))
 	}
-	op, err := operation(l.Operation)
-	if err != nil {
+	if l.Files, err = match(l.Files); err != nil {
 		return Loaded{}, err
 	}
-	in, err := openInput(ctx, l.Files)
+	if l.Operation, err = operation(l.Operation); err != nil {
+		return Loaded{}, err
+	}
+	if l.PerFile {
+		return c.loadEach(ctx, l)
+	}
+	return c.load(ctx, l)
+}
+
+// loadEach loads each file as a version of its own.
+func (c *Client) loadEach(ctx context.Context, l Load) (Loaded, error) {
+	out := Loaded{Operation: l.Operation.String(), Replayed: true}
+	for i, name := range l.Files {
+		one := l
+		one.Files, one.Operation, one.Create = []string{name}, l.Operation.PerFile(i), l.Create && i == 0
+		if before := out.Rows; l.Progress != nil {
+			one.Progress = func(rows int64) { l.Progress(before + rows) }
+		}
+		done, err := c.load(ctx, one)
+		if err != nil {
+			if p, ok := errors.AsType[*Pending](err); ok {
+				err = &Pending{l.Operation, p.Err} // the id that the caller can use
+			}
+			return out, err
+		}
+		out.Each = append(out.Each, done)
+		out.Table, out.Version = done.Table, max(out.Version, done.Version)
+		out.Rows += done.Rows
+		out.Files += done.Files
+		out.Bytes += done.Bytes
+		out.Replayed = out.Replayed && done.Replayed
+	}
+	return out, nil
+}
+
+// load loads files as one version.
+func (c *Client) load(ctx context.Context, l Load) (Loaded, error) {
+	op := l.Operation
+	in, err := openInput(ctx, l.Files, l.Format)
 	if err != nil {
 		return Loaded{}, err
 	}
 	defer in.close()
-	digest, err := ident.LoadDigest(in.sources, loadOptions{Format: "parquet"})
+	digest, err := ident.LoadDigest(in.sources, loadOptions{Format: in.format})
 	if err != nil {
 		return Loaded{}, err
 	}
+	out := Loaded{Operation: op.String()}
+	var place *wirepb.CreateTable // of a table that is not there yet
+	var target wirepb.StageTarget
 	if l.Create {
-		if _, err := c.CreateTable(ctx, l.Table, in.schema, op); err != nil {
-			return Loaded{}, err
+		if place, err = c.place(ctx, l.Table, in.schema, op, &target); err != nil {
+			return out, err
 		}
 	}
-	out := Loaded{Operation: op.String()}
-	var target wirepb.StageTarget
-	req := &wirepb.StageAppend{Table: l.Table, Operation: op.String(), Digest: digest[:]}
-	err = wire.Retry(ctx, func() error {
-		return c.action(ctx, wire.StageAppend, req, func(b []byte) error { return wire.Decode(b, &target) })
-	})
-	if err != nil {
-		return out, err
+	if place == nil {
+		req := &wirepb.StageAppend{Table: l.Table, Operation: op.String(), Digest: digest[:]}
+		if err := c.ask(ctx, wire.StageAppend, req, &target); err != nil {
+			return out, err
+		}
 	}
 	t, err := decodeTable(target.GetTable())
 	if err != nil {
@@ -109,6 +168,11 @@ func (c *Client) Load(ctx context.Context, l Load) (Loaded, error) {
 	if err := in.unchanged(); err != nil {
 		return out, err // the staged files stay nameless and are reclaimed
 	}
+	if place != nil {
+		if err := c.ask(ctx, wire.CreateTable, place, &wirepb.TableCreated{}); err != nil {
+			return out, pending(op, err)
+		}
+	}
 	cmd := &wirepb.AppendCommand{Table: t.Name, Incarnation: t.Incarnation, Operation: op.String(), Digest: digest[:]}
 	var done *wirepb.Appended
 	err = wire.Retry(ctx, func() (err error) { done, err = c.commit(ctx, cmd, m); return err })
@@ -120,9 +184,26 @@ func (c *Client) Load(ctx context.Context, l Load) (Loaded, error) {
 	return out, nil
 }
 
+// place asks where a new table will be, so that it appears when its rows are
+// staged, and not before. It returns nil if this operation has made it already.
+func (c *Client) place(ctx context.Context, table string, schema *arrow.Schema, op ident.OperationID, target *wirepb.StageTarget) (*wirepb.CreateTable, error) {
+	r := &wirepb.CreateTable{Table: table, Schema: engine.EncodeSchema(schema), Operation: op.String()}
+	var placed wirepb.TablePlaced
+	if err := c.ask(ctx, wire.PlaceTable, r, &placed); err != nil || len(placed.GetPlacement()) == 0 {
+		return nil, err
+	}
+	var root wirepb.Root
+	if err := c.ask(ctx, wire.GetRoot, &wirepb.GetRoot{}, &root); err != nil {
+		return nil, err
+	}
+	target.Table, target.Root = placed.GetTable(), &root
+	r.Incarnation, r.Placement = placed.GetTable().GetIncarnation(), placed.GetPlacement()
+	return r, nil
+}
+
 // loadOptions are the options that change rows: part of the load's digest.
 type loadOptions struct {
-	Format string `json:"format"`
+	Format Format `json:"format"`
 }
 
 // stage writes the input's rows as data files below the table's location.
@@ -188,116 +269,4 @@ func (c *Client) commit(ctx context.Context, cmd *wirepb.AppendCommand, m engine
 	}
 	var done wirepb.Appended
 	return &done, answer(stream, &done)
-}
-
-// input is the files of a load, open from the moment they were hashed.
-type input struct {
-	files   []inputFile
-	sources []ident.Source
-	schema  *arrow.Schema // of the first file, which all others have
-}
-
-type inputFile struct {
-	name string
-	f    *os.File
-	info os.FileInfo
-	rows iter.Seq2[arrow.RecordBatch, error]
-	done func() error
-}
-
-var errChanged = fault.New(fault.Conflict, "a file changed while it was loaded; nothing was loaded: load it again when it is complete")
-
-func openInput(ctx context.Context, names []string) (_ *input, err error) {
-	in := &input{}
-	defer func() {
-		if err != nil {
-			in.close()
-		}
-	}()
-	for _, name := range names {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, fault.Newf(fault.NotFound, "cannot read %s: %v", name, errors.Unwrap(err))
-		}
-		file := inputFile{name: name, f: f, done: f.Close}
-		if file.info, err = f.Stat(); err == nil && !file.info.Mode().IsRegular() {
-			err = fault.Newf(fault.Invalid, "%s is not a regular file; name Parquet files", name)
-		}
-		in.files = append(in.files, file)
-		if err != nil {
-			return nil, err
-		}
-		h := sha256.New()
-		n, err := io.Copy(h, contextReader{ctx, f})
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", name, err)
-		}
-		in.sources = append(in.sources, ident.Source{Bytes: n, SHA256: ident.Digest(h.Sum(nil))})
-
-		schema, rows, done, err := delta.ParquetRows(ctx, f, n)
-		if err != nil {
-			return nil, fault.Detail(err, "%s: %s", name, fault.Public(err))
-		}
-		last := &in.files[len(in.files)-1]
-		last.rows = rows
-		last.done = func() error { return errors.Join(done(), f.Close()) }
-		if in.schema == nil {
-			in.schema = schema
-		} else if err := engine.Compatible(in.schema, schema); err != nil {
-			return nil, fault.Detail(err, "%s differs from %s: %s", name, names[0], fault.Public(err))
-		}
-	}
-	return in, nil
-}
-
-// rows yields the batches of all files in order.
-func (in *input) rows(progress func(int64)) iter.Seq2[arrow.RecordBatch, error] {
-	return func(yield func(arrow.RecordBatch, error) bool) {
-		var total int64
-		for _, f := range in.files {
-			for batch, err := range f.rows {
-				if err != nil {
-					yield(nil, fault.Detail(err, "%s: %s", f.name, fault.Public(err)))
-					return
-				}
-				total += batch.NumRows()
-				if !yield(batch, nil) {
-					return
-				}
-				if progress != nil {
-					progress(total)
-				}
-			}
-		}
-	}
-}
-
-// unchanged reports a file that is not what was hashed.
-func (in *input) unchanged() error {
-	for i, f := range in.files {
-		now, err := f.f.Stat()
-		if err != nil || now.Size() != in.sources[i].Bytes || !now.ModTime().Equal(f.info.ModTime()) {
-			return fmt.Errorf("%s: %w", f.name, errChanged)
-		}
-	}
-	return nil
-}
-
-func (in *input) close() {
-	for _, f := range in.files {
-		_ = f.done() // read only
-	}
-}
-
-// contextReader ends when its context does.
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (r contextReader) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.r.Read(p)
 }

@@ -94,13 +94,17 @@ func (c *Client) CreateTable(ctx context.Context, name string, schema *arrow.Sch
 	}
 	var made wirepb.TableCreated
 	req := &wirepb.CreateTable{Table: name, Schema: engine.EncodeSchema(schema), Operation: op.String()}
-	err = wire.Retry(ctx, func() error {
-		return c.action(ctx, wire.CreateTable, req, func(b []byte) error { return wire.Decode(b, &made) })
-	})
-	if err != nil {
+	if err := c.ask(ctx, wire.CreateTable, req, &made); err != nil {
 		return Table{}, err
 	}
 	return decodeTable(made.GetTable())
+}
+
+// ask sends an action that has one answer, and again while it has none.
+func (c *Client) ask(ctx context.Context, name string, req, resp proto.Message) error {
+	return wire.Retry(ctx, func() error {
+		return c.action(ctx, name, req, func(b []byte) error { return wire.Decode(b, resp) })
+	})
 }
 
 // action sends an action and hands on each answer's body.

@@ -42,11 +42,11 @@ type FrameLimits struct {
 }
 
 var (
-	errFrames   = fault.New(fault.Invalid, "the upload does not decode as Arrow record batches; use an Arrow Flight client")
-	errNoFrames = fault.New(fault.Invalid, "the upload ended before a schema; send the schema, also when there are no rows")
+	errFrames   = fault.New(fault.Invalid, "the rows do not decode as Arrow record batches; write them with an Arrow library")
+	errNoFrames = fault.New(fault.Invalid, "the rows ended before a schema; write the schema, also when there are no rows")
 )
 
-// Frames are the rows of an upload from a client, which is not trusted: what a
+// Frames are rows from outside, of a client's upload or of a file: what a
 // message states is held against its bytes before Arrow reads it. They are used
 // by one goroutine.
 type Frames struct {
@@ -80,7 +80,7 @@ func ReadFrames(next func() (*arrowflight.FlightData, error), digest ident.Frame
 		return nil, err
 	}
 	if n := dictionaries(f.schema.Fields()); n > DictionariesMax {
-		return nil, fault.Newf(fault.Exhausted, "the schema has %d dictionaries, more than the %d of one upload; send some of them as plain columns", n, DictionariesMax)
+		return nil, fault.Newf(fault.Exhausted, "the schema has %d dictionaries, more than the %d that are read; make some of them plain columns", n, DictionariesMax)
 	}
 	f.unread = msg
 	return f, nil
@@ -192,7 +192,7 @@ func (f *Frames) take() (*arrowflight.FlightData, error) {
 		return nil, io.EOF
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read an upload: %w", err)
+		return nil, fmt.Errorf("read rows: %w", err)
 	}
 	header, body := m.GetDataHeader(), m.GetDataBody()
 	n := int64(len(header) + len(body) + len(m.GetAppMetadata()))
@@ -237,7 +237,7 @@ func (f *Frames) dictionary(h engine.BatchHeader, bytes int64) error {
 		all += n
 	}
 	if all > dictionaryBytesMax {
-		return fault.Newf(fault.Exhausted, "the upload's dictionaries take more than %d bytes; send plain columns", dictionaryBytesMax)
+		return fault.Newf(fault.Exhausted, "the dictionaries take more than %d bytes; make them plain columns", dictionaryBytesMax)
 	}
 	return nil
 }
@@ -258,7 +258,7 @@ func decodeSchema(header []byte) (*arrow.Schema, error) {
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(header)))
 	s, err := engine.DecodeSchema(append(b, header...))
 	if err != nil {
-		return nil, fault.Detail(errFrames, "the upload does not begin with an Arrow schema; use an Arrow Flight client")
+		return nil, fault.Detail(errFrames, "the rows do not begin with an Arrow schema; write them with an Arrow library")
 	}
 	return s, nil
 }

@@ -35,7 +35,7 @@ type CreateRequest struct {
 // placementLife bounds how long rows are staged for a table that is not there.
 const placementLife = 24 * time.Hour
 
-var errPlacement = fault.New(fault.Conflict, "the place of the new table is no longer held; send the rows again, with the same operation id")
+var errPlacement = fault.New(fault.Stale, "the place of the new table is no longer held; send the rows again, with the same operation id")
 
 // Create makes version 0 of a new incarnation and registers the name. The same
 // operation, sent again, gets the table that it made (replayed); any other

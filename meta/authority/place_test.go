@@ -68,16 +68,16 @@ func TestPlacementsThatDoNotHold(t *testing.T) {
 	} {
 		changed := r
 		change(&changed)
-		if _, _, err := a.Create(t.Context(), changed); fault.KindOf(err) != fault.Conflict {
+		if _, _, err := a.Create(t.Context(), changed); fault.KindOf(err) != fault.Stale {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, _, err := w.authority().Create(t.Context(), r); fault.KindOf(err) != fault.Conflict {
+	if _, _, err := w.authority().Create(t.Context(), r); fault.KindOf(err) != fault.Stale {
 		t.Errorf("of another process: %v", err)
 	}
 	now = now.Add(25 * time.Hour)
 	r.Operation = newOp(t)
-	if _, _, err := a.Create(t.Context(), r); fault.KindOf(err) != fault.Conflict {
+	if _, _, err := a.Create(t.Context(), r); fault.KindOf(err) != fault.Stale {
 		t.Errorf("of yesterday: %v", err)
 	}
 	if regs, _, err := registry.New(w.kv).All(t.Context()); len(regs) != 0 || err != nil {
