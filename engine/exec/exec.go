@@ -104,7 +104,7 @@ type Pool struct {
 	closed bool
 }
 
-type counters struct{ spawns, deaths, recycled, queries atomic.Int64 }
+type counters struct{ spawns, deaths, recycled, queries, pruned atomic.Int64 }
 
 // Stats is what a pool has and did.
 type Stats struct {
@@ -113,6 +113,7 @@ type Stats struct {
 	Deaths      int64 // workers that ended though the pool did not want it
 	Recycled    int64 // workers renewed or replaced on purpose
 	Queries     int64 // statements run to rows, however they ended
+	Pruned      int64 // data files that were not looked at, by their statistics
 }
 
 // ErrClosed says that the pool has been closed.
@@ -243,6 +244,6 @@ func (p *Pool) Stats() Stats {
 	return Stats{
 		Alive: len(p.all), Idle: len(p.idle),
 		Spawns: p.stats.spawns.Load(), Deaths: p.stats.deaths.Load(),
-		Recycled: p.stats.recycled.Load(), Queries: p.stats.queries.Load(),
+		Recycled: p.stats.recycled.Load(), Queries: p.stats.queries.Load(), Pruned: p.stats.pruned.Load(),
 	}
 }

@@ -219,6 +219,7 @@ func (l *loan) statement(ctx context.Context, t *tree, q engine.Query, files boo
 	for i := range l.plan.tables {
 		t := &l.plan.tables[i]
 		if files {
+			l.prune(t)
 			objects := make([]string, len(t.scan.Files))
 			for k, f := range t.scan.Files {
 				objects[k] = f.Object
@@ -249,4 +250,15 @@ func (l *loan) statement(ctx context.Context, t *tree, q engine.Query, files boo
 		st.Explain = &e
 	}
 	return st, nil
+}
+
+// prune leaves files of a table out that hold no row which the statement asks
+// for.
+func (l *loan) prune(t *planTable) {
+	if t.may == nil || t.uses != 1 {
+		return
+	}
+	kept := prune(t.scan.Files, t.may)
+	l.p.stats.pruned.Add(int64(len(t.scan.Files) - len(kept)))
+	t.scan.Files = kept
 }

@@ -43,6 +43,8 @@ type planTable struct {
 	view  string
 	list  string // of listings, instead of scan
 	scan  engine.Scan
+	uses  int      // how often it stands in the statement
+	may   filter   // which of its files are read, if it stands there once; nil is all
 	paths []string // of its files, once placed
 }
 
@@ -196,6 +198,7 @@ func (r *resolver) selectNode(node map[string]any, in *cteScope, around *scope) 
 			return relation{}, err
 		}
 	}
+	r.pruneBy(node, s)
 	return output(list(node["select_list"]), s), nil
 }
 
@@ -477,6 +480,7 @@ func (r *resolver) table(t engine.Reference, pos json.Number) (int, error) {
 	position, _ := pos.Int64() // one that does not fit is the greatest
 	if i, ok := r.index[t]; ok {
 		r.tables[i].pos = min(r.tables[i].pos, position)
+		r.tables[i].uses++
 		return i, nil
 	}
 	i := len(r.tables)
@@ -492,7 +496,7 @@ func (r *resolver) table(t engine.Reference, pos json.Number) (int, error) {
 		return 0, fault.Newf(fault.NotFound, "table %s does not exist; check its name, or list tables with lake table ls", t.Table)
 	}
 	r.index[t] = i
-	r.tables = append(r.tables, planTable{Reference: t, pos: position, view: viewPrefix + strconv.Itoa(i), list: list, scan: scan})
+	r.tables = append(r.tables, planTable{Reference: t, pos: position, view: viewPrefix + strconv.Itoa(i), list: list, scan: scan, uses: 1})
 	return i, nil
 }
 
