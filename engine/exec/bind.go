@@ -36,7 +36,7 @@ func paramTypeOf(t arrow.DataType) (paramType, bool) {
 	case *arrow.Time64Type:
 		return timeParam(t.Unit), true
 	}
-	p, ok := paramTypes[t.ID()]
+	p, ok := paramTypes()[t.ID()]
 	return p, ok
 }
 
@@ -75,10 +75,10 @@ func textParam[A interface {
 	})
 }
 
-var paramTypes map[arrow.Type]paramType
-
-func init() { // or it would refer to itself
-	paramTypes = map[arrow.Type]paramType{
+// paramTypes are the types that a parameter can have. It is a function, since
+// the types of a dictionary refer to it.
+func paramTypes() map[arrow.Type]paramType {
+	return map[arrow.Type]paramType{
 		arrow.NULL:    {logical: func() duckdb.LogicalType { return duckdb.CreateLogicalType(duckdb.TypeSQLNull) }},
 		arrow.BOOL:    numberParam[bool, *array.Boolean](duckdb.TypeBoolean, duckdb.CreateBool),
 		arrow.INT8:    numberParam[int8, *array.Int8](duckdb.TypeTinyInt, duckdb.CreateInt8),
