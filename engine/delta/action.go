@@ -46,11 +46,13 @@ func (c *commitInfo) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	*c = commitInfo{}
-	for name, to := range map[string]any{"timestamp": &c.Timestamp, "txnId": &c.TxnID, "lake": &c.Lake} {
+	for name, to := range map[string]any{"timestamp": &c.Timestamp, "operation": &c.Operation, "txnId": &c.TxnID, "lake": &c.Lake} {
 		if json.Unmarshal(fields[name], to) != nil { // then it is not ours
 			switch name {
 			case "timestamp":
 				c.Timestamp = 0
+			case "operation":
+				c.Operation = ""
 			case "txnId":
 				c.TxnID = ""
 			case "lake":

@@ -74,6 +74,10 @@ func (s *Server) DoAction(a *arrowflight.Action, stream arrowflight.FlightServic
 		return s.place(ctx, a.GetBody(), send)
 	case wire.GetTable:
 		return s.get(ctx, a.GetBody(), send)
+	case wire.GetContents:
+		return s.contents(ctx, a.GetBody(), send)
+	case wire.GetHistory:
+		return s.history(ctx, a.GetBody(), send)
 	case wire.ListTables:
 		return s.list(ctx, a.GetBody(), send)
 	case wire.GetRoot:

@@ -19,7 +19,7 @@ import (
 // they are.
 func (s *Server) DoAction(a *arrowflight.Action, stream arrowflight.FlightService_DoActionServer) error {
 	switch a.GetType() {
-	case wire.GetTable, wire.ListTables, wire.GetRoot, wire.PlaceTable:
+	case wire.GetTable, wire.GetContents, wire.GetHistory, wire.ListTables, wire.GetRoot, wire.PlaceTable:
 		return s.meta.Forward(stream.Context(), a, stream.Send)
 	case wire.StageAppend:
 		return s.meta.Forward(stream.Context(), a, func(r *arrowflight.Result) error {

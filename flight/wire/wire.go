@@ -14,17 +14,22 @@ import (
 
 // Actions. Their bodies and answers are the wirepb messages named here.
 const (
-	CreateTable = "lake.table.create.v1" // CreateTable → TableCreated
-	PlaceTable  = "lake.table.place.v1"  // CreateTable → TablePlaced
-	GetTable    = "lake.table.get.v1"    // GetTable → Table
-	ListTables  = "lake.table.list.v1"   // ListTables → TablePage, several
-	GetRoot     = "lake.root.get.v1"     // GetRoot → Root
-	StageAppend = "lake.append.stage.v1" // StageAppend → StageTarget
+	CreateTable = "lake.table.create.v1"   // CreateTable → TableCreated
+	PlaceTable  = "lake.table.place.v1"    // CreateTable → TablePlaced
+	GetTable    = "lake.table.get.v1"      // GetTable → Table
+	GetContents = "lake.table.contents.v1" // GetContents → Contents
+	GetHistory  = "lake.table.history.v1"  // GetHistory → History
+	ListTables  = "lake.table.list.v1"     // ListTables → TablePage, several
+	GetRoot     = "lake.root.get.v1"       // GetRoot → Root
+	StageAppend = "lake.append.stage.v1"   // StageAppend → StageTarget
 )
 
 // OperationOption is the option of a CommandStatementIngest that makes it
 // repeatable: its operation id.
 const OperationOption = "lake.operation_id"
+
+// HistoryMax bounds the changes of one History.
+const HistoryMax = 1000
 
 // ActionBytesMax bounds the body of an action: a schema and some names.
 const ActionBytesMax = 256 << 10

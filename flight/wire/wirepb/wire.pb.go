@@ -351,6 +351,294 @@ func (x *GetTable) GetTable() string {
 	return ""
 }
 
+// Body of lake.table.contents.v1; answered by one Contents.
+type GetContents struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Table         string                 `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetContents) Reset() {
+	*x = GetContents{}
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetContents) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetContents) ProtoMessage() {}
+
+func (x *GetContents) ProtoReflect() protoreflect.Message {
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetContents.ProtoReflect.Descriptor instead.
+func (*GetContents) Descriptor() ([]byte, []int) {
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *GetContents) GetTable() string {
+	if x != nil {
+		return x.Table
+	}
+	return ""
+}
+
+// Contents is how much a table's present version holds.
+type Contents struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Table         *Table                 `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
+	Rows          int64                  `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"` // -1 if another writer of the table has not said it
+	Files         int64                  `protobuf:"varint,3,opt,name=files,proto3" json:"files,omitempty"`
+	Bytes         int64                  `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Contents) Reset() {
+	*x = Contents{}
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Contents) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Contents) ProtoMessage() {}
+
+func (x *Contents) ProtoReflect() protoreflect.Message {
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Contents.ProtoReflect.Descriptor instead.
+func (*Contents) Descriptor() ([]byte, []int) {
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Contents) GetTable() *Table {
+	if x != nil {
+		return x.Table
+	}
+	return nil
+}
+
+func (x *Contents) GetRows() int64 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+func (x *Contents) GetFiles() int64 {
+	if x != nil {
+		return x.Files
+	}
+	return 0
+}
+
+func (x *Contents) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+// Body of lake.table.history.v1; answered by one History.
+type GetHistory struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Table         string                 `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
+	Limit         int64                  `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetHistory) Reset() {
+	*x = GetHistory{}
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetHistory) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetHistory) ProtoMessage() {}
+
+func (x *GetHistory) ProtoReflect() protoreflect.Message {
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetHistory.ProtoReflect.Descriptor instead.
+func (*GetHistory) Descriptor() ([]byte, []int) {
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *GetHistory) GetTable() string {
+	if x != nil {
+		return x.Table
+	}
+	return ""
+}
+
+func (x *GetHistory) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+type History struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Changes       []*Change              `protobuf:"bytes,1,rep,name=changes,proto3" json:"changes,omitempty"` // from the present version down
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *History) Reset() {
+	*x = History{}
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *History) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*History) ProtoMessage() {}
+
+func (x *History) ProtoReflect() protoreflect.Message {
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use History.ProtoReflect.Descriptor instead.
+func (*History) Descriptor() ([]byte, []int) {
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *History) GetChanges() []*Change {
+	if x != nil {
+		return x.Changes
+	}
+	return nil
+}
+
+// Change is what made a version of a table.
+type Change struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Version       int64                  `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	Time          int64                  `protobuf:"varint,2,opt,name=time,proto3" json:"time,omitempty"`          // milliseconds since 1970; 0 if not known
+	Operation     string                 `protobuf:"bytes,3,opt,name=operation,proto3" json:"operation,omitempty"` // in the words of the table's format
+	Op            string                 `protobuf:"bytes,4,opt,name=op,proto3" json:"op,omitempty"`               // UUIDv7; empty if it was not lake's
+	Rows          int64                  `protobuf:"varint,5,opt,name=rows,proto3" json:"rows,omitempty"`          // that it added; -1 if not known
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Change) Reset() {
+	*x = Change{}
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Change) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Change) ProtoMessage() {}
+
+func (x *Change) ProtoReflect() protoreflect.Message {
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Change.ProtoReflect.Descriptor instead.
+func (*Change) Descriptor() ([]byte, []int) {
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Change) GetVersion() int64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *Change) GetTime() int64 {
+	if x != nil {
+		return x.Time
+	}
+	return 0
+}
+
+func (x *Change) GetOperation() string {
+	if x != nil {
+		return x.Operation
+	}
+	return ""
+}
+
+func (x *Change) GetOp() string {
+	if x != nil {
+		return x.Op
+	}
+	return ""
+}
+
+func (x *Change) GetRows() int64 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
 // Body of lake.table.list.v1; answered by TablePages.
 type ListTables struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
@@ -361,7 +649,7 @@ type ListTables struct {
 
 func (x *ListTables) Reset() {
 	*x = ListTables{}
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[5]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -373,7 +661,7 @@ func (x *ListTables) String() string {
 func (*ListTables) ProtoMessage() {}
 
 func (x *ListTables) ProtoReflect() protoreflect.Message {
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[5]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -386,7 +674,7 @@ func (x *ListTables) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTables.ProtoReflect.Descriptor instead.
 func (*ListTables) Descriptor() ([]byte, []int) {
-	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{5}
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListTables) GetKnownGeneration() uint64 {
@@ -407,7 +695,7 @@ type TablePage struct {
 
 func (x *TablePage) Reset() {
 	*x = TablePage{}
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[6]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -419,7 +707,7 @@ func (x *TablePage) String() string {
 func (*TablePage) ProtoMessage() {}
 
 func (x *TablePage) ProtoReflect() protoreflect.Message {
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[6]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -432,7 +720,7 @@ func (x *TablePage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TablePage.ProtoReflect.Descriptor instead.
 func (*TablePage) Descriptor() ([]byte, []int) {
-	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{6}
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *TablePage) GetTables() []*Table {
@@ -465,7 +753,7 @@ type GetRoot struct {
 
 func (x *GetRoot) Reset() {
 	*x = GetRoot{}
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[7]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -477,7 +765,7 @@ func (x *GetRoot) String() string {
 func (*GetRoot) ProtoMessage() {}
 
 func (x *GetRoot) ProtoReflect() protoreflect.Message {
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[7]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -490,7 +778,7 @@ func (x *GetRoot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRoot.ProtoReflect.Descriptor instead.
 func (*GetRoot) Descriptor() ([]byte, []int) {
-	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{7}
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{12}
 }
 
 // Root is the object store of a lake.
@@ -504,7 +792,7 @@ type Root struct {
 
 func (x *Root) Reset() {
 	*x = Root{}
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[8]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -516,7 +804,7 @@ func (x *Root) String() string {
 func (*Root) ProtoMessage() {}
 
 func (x *Root) ProtoReflect() protoreflect.Message {
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[8]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -529,7 +817,7 @@ func (x *Root) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Root.ProtoReflect.Descriptor instead.
 func (*Root) Descriptor() ([]byte, []int) {
-	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{8}
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Root) GetUrl() string {
@@ -559,7 +847,7 @@ type StageAppend struct {
 
 func (x *StageAppend) Reset() {
 	*x = StageAppend{}
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[9]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -571,7 +859,7 @@ func (x *StageAppend) String() string {
 func (*StageAppend) ProtoMessage() {}
 
 func (x *StageAppend) ProtoReflect() protoreflect.Message {
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[9]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -584,7 +872,7 @@ func (x *StageAppend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageAppend.ProtoReflect.Descriptor instead.
 func (*StageAppend) Descriptor() ([]byte, []int) {
-	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{9}
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *StageAppend) GetTable() string {
@@ -619,7 +907,7 @@ type StageTarget struct {
 
 func (x *StageTarget) Reset() {
 	*x = StageTarget{}
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[10]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -631,7 +919,7 @@ func (x *StageTarget) String() string {
 func (*StageTarget) ProtoMessage() {}
 
 func (x *StageTarget) ProtoReflect() protoreflect.Message {
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[10]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -644,7 +932,7 @@ func (x *StageTarget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageTarget.ProtoReflect.Descriptor instead.
 func (*StageTarget) Descriptor() ([]byte, []int) {
-	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{10}
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *StageTarget) GetTable() *Table {
@@ -682,7 +970,7 @@ type AppendCommand struct {
 
 func (x *AppendCommand) Reset() {
 	*x = AppendCommand{}
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[11]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -694,7 +982,7 @@ func (x *AppendCommand) String() string {
 func (*AppendCommand) ProtoMessage() {}
 
 func (x *AppendCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[11]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -707,7 +995,7 @@ func (x *AppendCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppendCommand.ProtoReflect.Descriptor instead.
 func (*AppendCommand) Descriptor() ([]byte, []int) {
-	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{11}
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *AppendCommand) GetTable() string {
@@ -752,7 +1040,7 @@ type AppendRows struct {
 
 func (x *AppendRows) Reset() {
 	*x = AppendRows{}
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[12]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -764,7 +1052,7 @@ func (x *AppendRows) String() string {
 func (*AppendRows) ProtoMessage() {}
 
 func (x *AppendRows) ProtoReflect() protoreflect.Message {
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[12]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -777,7 +1065,7 @@ func (x *AppendRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppendRows.ProtoReflect.Descriptor instead.
 func (*AppendRows) Descriptor() ([]byte, []int) {
-	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{12}
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *AppendRows) GetTable() string {
@@ -819,7 +1107,7 @@ type ManifestPart struct {
 
 func (x *ManifestPart) Reset() {
 	*x = ManifestPart{}
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[13]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -831,7 +1119,7 @@ func (x *ManifestPart) String() string {
 func (*ManifestPart) ProtoMessage() {}
 
 func (x *ManifestPart) ProtoReflect() protoreflect.Message {
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[13]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -844,7 +1132,7 @@ func (x *ManifestPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ManifestPart.ProtoReflect.Descriptor instead.
 func (*ManifestPart) Descriptor() ([]byte, []int) {
-	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{13}
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ManifestPart) GetFiles() []*File {
@@ -874,7 +1162,7 @@ type File struct {
 
 func (x *File) Reset() {
 	*x = File{}
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[14]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -886,7 +1174,7 @@ func (x *File) String() string {
 func (*File) ProtoMessage() {}
 
 func (x *File) ProtoReflect() protoreflect.Message {
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[14]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -899,7 +1187,7 @@ func (x *File) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use File.ProtoReflect.Descriptor instead.
 func (*File) Descriptor() ([]byte, []int) {
-	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{14}
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *File) GetName() string {
@@ -949,7 +1237,7 @@ type ColumnStats struct {
 
 func (x *ColumnStats) Reset() {
 	*x = ColumnStats{}
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[15]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -961,7 +1249,7 @@ func (x *ColumnStats) String() string {
 func (*ColumnStats) ProtoMessage() {}
 
 func (x *ColumnStats) ProtoReflect() protoreflect.Message {
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[15]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -974,7 +1262,7 @@ func (x *ColumnStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ColumnStats.ProtoReflect.Descriptor instead.
 func (*ColumnStats) Descriptor() ([]byte, []int) {
-	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{15}
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ColumnStats) GetPath() []string {
@@ -1023,7 +1311,7 @@ type Value struct {
 
 func (x *Value) Reset() {
 	*x = Value{}
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[16]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1035,7 +1323,7 @@ func (x *Value) String() string {
 func (*Value) ProtoMessage() {}
 
 func (x *Value) ProtoReflect() protoreflect.Message {
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[16]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1048,7 +1336,7 @@ func (x *Value) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Value.ProtoReflect.Descriptor instead.
 func (*Value) Descriptor() ([]byte, []int) {
-	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{16}
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Value) GetValue() isValue_Value {
@@ -1180,7 +1468,7 @@ type Appended struct {
 
 func (x *Appended) Reset() {
 	*x = Appended{}
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[17]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1192,7 +1480,7 @@ func (x *Appended) String() string {
 func (*Appended) ProtoMessage() {}
 
 func (x *Appended) ProtoReflect() protoreflect.Message {
-	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[17]
+	mi := &file_flight_wire_wirepb_wire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1205,7 +1493,7 @@ func (x *Appended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Appended.ProtoReflect.Descriptor instead.
 func (*Appended) Descriptor() ([]byte, []int) {
-	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{17}
+	return file_flight_wire_wirepb_wire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Appended) GetVersion() int64 {
@@ -1263,7 +1551,26 @@ const file_flight_wire_wirepb_wire_proto_rawDesc = "" +
 	"\x05table\x18\x01 \x01(\v2\x13.lake.wire.v1.TableR\x05table\x12\x1c\n" +
 	"\tplacement\x18\x02 \x01(\fR\tplacement\" \n" +
 	"\bGetTable\x12\x14\n" +
-	"\x05table\x18\x01 \x01(\tR\x05table\"Q\n" +
+	"\x05table\x18\x01 \x01(\tR\x05table\"#\n" +
+	"\vGetContents\x12\x14\n" +
+	"\x05table\x18\x01 \x01(\tR\x05table\"u\n" +
+	"\bContents\x12)\n" +
+	"\x05table\x18\x01 \x01(\v2\x13.lake.wire.v1.TableR\x05table\x12\x12\n" +
+	"\x04rows\x18\x02 \x01(\x03R\x04rows\x12\x14\n" +
+	"\x05files\x18\x03 \x01(\x03R\x05files\x12\x14\n" +
+	"\x05bytes\x18\x04 \x01(\x03R\x05bytes\"8\n" +
+	"\n" +
+	"GetHistory\x12\x14\n" +
+	"\x05table\x18\x01 \x01(\tR\x05table\x12\x14\n" +
+	"\x05limit\x18\x02 \x01(\x03R\x05limit\"9\n" +
+	"\aHistory\x12.\n" +
+	"\achanges\x18\x01 \x03(\v2\x14.lake.wire.v1.ChangeR\achanges\"x\n" +
+	"\x06Change\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\x03R\aversion\x12\x12\n" +
+	"\x04time\x18\x02 \x01(\x03R\x04time\x12\x1c\n" +
+	"\toperation\x18\x03 \x01(\tR\toperation\x12\x0e\n" +
+	"\x02op\x18\x04 \x01(\tR\x02op\x12\x12\n" +
+	"\x04rows\x18\x05 \x01(\x03R\x04rows\"Q\n" +
 	"\n" +
 	"ListTables\x12.\n" +
 	"\x10known_generation\x18\x01 \x01(\x04H\x00R\x0fknownGeneration\x88\x01\x01B\x13\n" +
@@ -1338,43 +1645,50 @@ func file_flight_wire_wirepb_wire_proto_rawDescGZIP() []byte {
 	return file_flight_wire_wirepb_wire_proto_rawDescData
 }
 
-var file_flight_wire_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_flight_wire_wirepb_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_flight_wire_wirepb_wire_proto_goTypes = []any{
 	(*Table)(nil),         // 0: lake.wire.v1.Table
 	(*CreateTable)(nil),   // 1: lake.wire.v1.CreateTable
 	(*TableCreated)(nil),  // 2: lake.wire.v1.TableCreated
 	(*TablePlaced)(nil),   // 3: lake.wire.v1.TablePlaced
 	(*GetTable)(nil),      // 4: lake.wire.v1.GetTable
-	(*ListTables)(nil),    // 5: lake.wire.v1.ListTables
-	(*TablePage)(nil),     // 6: lake.wire.v1.TablePage
-	(*GetRoot)(nil),       // 7: lake.wire.v1.GetRoot
-	(*Root)(nil),          // 8: lake.wire.v1.Root
-	(*StageAppend)(nil),   // 9: lake.wire.v1.StageAppend
-	(*StageTarget)(nil),   // 10: lake.wire.v1.StageTarget
-	(*AppendCommand)(nil), // 11: lake.wire.v1.AppendCommand
-	(*AppendRows)(nil),    // 12: lake.wire.v1.AppendRows
-	(*ManifestPart)(nil),  // 13: lake.wire.v1.ManifestPart
-	(*File)(nil),          // 14: lake.wire.v1.File
-	(*ColumnStats)(nil),   // 15: lake.wire.v1.ColumnStats
-	(*Value)(nil),         // 16: lake.wire.v1.Value
-	(*Appended)(nil),      // 17: lake.wire.v1.Appended
+	(*GetContents)(nil),   // 5: lake.wire.v1.GetContents
+	(*Contents)(nil),      // 6: lake.wire.v1.Contents
+	(*GetHistory)(nil),    // 7: lake.wire.v1.GetHistory
+	(*History)(nil),       // 8: lake.wire.v1.History
+	(*Change)(nil),        // 9: lake.wire.v1.Change
+	(*ListTables)(nil),    // 10: lake.wire.v1.ListTables
+	(*TablePage)(nil),     // 11: lake.wire.v1.TablePage
+	(*GetRoot)(nil),       // 12: lake.wire.v1.GetRoot
+	(*Root)(nil),          // 13: lake.wire.v1.Root
+	(*StageAppend)(nil),   // 14: lake.wire.v1.StageAppend
+	(*StageTarget)(nil),   // 15: lake.wire.v1.StageTarget
+	(*AppendCommand)(nil), // 16: lake.wire.v1.AppendCommand
+	(*AppendRows)(nil),    // 17: lake.wire.v1.AppendRows
+	(*ManifestPart)(nil),  // 18: lake.wire.v1.ManifestPart
+	(*File)(nil),          // 19: lake.wire.v1.File
+	(*ColumnStats)(nil),   // 20: lake.wire.v1.ColumnStats
+	(*Value)(nil),         // 21: lake.wire.v1.Value
+	(*Appended)(nil),      // 22: lake.wire.v1.Appended
 }
 var file_flight_wire_wirepb_wire_proto_depIdxs = []int32{
 	0,  // 0: lake.wire.v1.TableCreated.table:type_name -> lake.wire.v1.Table
 	0,  // 1: lake.wire.v1.TablePlaced.table:type_name -> lake.wire.v1.Table
-	0,  // 2: lake.wire.v1.TablePage.tables:type_name -> lake.wire.v1.Table
-	0,  // 3: lake.wire.v1.StageTarget.table:type_name -> lake.wire.v1.Table
-	8,  // 4: lake.wire.v1.StageTarget.root:type_name -> lake.wire.v1.Root
-	17, // 5: lake.wire.v1.StageTarget.done:type_name -> lake.wire.v1.Appended
-	14, // 6: lake.wire.v1.ManifestPart.files:type_name -> lake.wire.v1.File
-	15, // 7: lake.wire.v1.File.stats:type_name -> lake.wire.v1.ColumnStats
-	16, // 8: lake.wire.v1.ColumnStats.min:type_name -> lake.wire.v1.Value
-	16, // 9: lake.wire.v1.ColumnStats.max:type_name -> lake.wire.v1.Value
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	0,  // 2: lake.wire.v1.Contents.table:type_name -> lake.wire.v1.Table
+	9,  // 3: lake.wire.v1.History.changes:type_name -> lake.wire.v1.Change
+	0,  // 4: lake.wire.v1.TablePage.tables:type_name -> lake.wire.v1.Table
+	0,  // 5: lake.wire.v1.StageTarget.table:type_name -> lake.wire.v1.Table
+	13, // 6: lake.wire.v1.StageTarget.root:type_name -> lake.wire.v1.Root
+	22, // 7: lake.wire.v1.StageTarget.done:type_name -> lake.wire.v1.Appended
+	19, // 8: lake.wire.v1.ManifestPart.files:type_name -> lake.wire.v1.File
+	20, // 9: lake.wire.v1.File.stats:type_name -> lake.wire.v1.ColumnStats
+	21, // 10: lake.wire.v1.ColumnStats.min:type_name -> lake.wire.v1.Value
+	21, // 11: lake.wire.v1.ColumnStats.max:type_name -> lake.wire.v1.Value
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_flight_wire_wirepb_wire_proto_init() }
@@ -1382,8 +1696,8 @@ func file_flight_wire_wirepb_wire_proto_init() {
 	if File_flight_wire_wirepb_wire_proto != nil {
 		return
 	}
-	file_flight_wire_wirepb_wire_proto_msgTypes[5].OneofWrappers = []any{}
-	file_flight_wire_wirepb_wire_proto_msgTypes[16].OneofWrappers = []any{
+	file_flight_wire_wirepb_wire_proto_msgTypes[10].OneofWrappers = []any{}
+	file_flight_wire_wirepb_wire_proto_msgTypes[21].OneofWrappers = []any{
 		(*Value_Bool)(nil),
 		(*Value_Int)(nil),
 		(*Value_Float)(nil),
@@ -1398,7 +1712,7 @@ func file_flight_wire_wirepb_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_flight_wire_wirepb_wire_proto_rawDesc), len(file_flight_wire_wirepb_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
