@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// sample is 75,000 real flights, in the repository.
+// sample is 100,000 real flights, in the repository.
 const (
 	sample     = "testdata/flights/flights-sample.parquet"
 	startMax   = 20 * time.Second
@@ -461,8 +461,10 @@ func TestE2ERolesInTheirOwnProcesses(t *testing.T) {
 	if n := int64Of(t, one.client(), "SELECT count(*) FROM demo.flights"); n != a {
 		t.Errorf("without an authority: %d rows, want %d", n, a)
 	}
-	if _, errs, code := lake(t, "load", sample, "--uri", one.ready.Flight, "--table", "demo.more", "--create"); code != exitUnavailable {
-		t.Errorf("a load without an authority: exit %d\n%s", code, errs)
+	soon, cancel := context.WithTimeout(t.Context(), 3*time.Second) // it would try for longer
+	defer cancel()
+	if _, err := one.client().Load(soon, sdk.Load{Table: "demo.more", Files: []string{sample}, Create: true}); !errors.Is(err, sdk.ErrUnavailable) {
+		t.Errorf("a load without an authority: %v", err)
 	}
 }
 
@@ -526,6 +528,44 @@ func TestE2EErrorsSayWhatToDoAndShowNoPath(t *testing.T) {
 	_, errs, code := lake(t, sql("SELECT sum(delay) FROM demo.flights")...)
 	if code == 0 || strings.Contains(errs, dir) || strings.Contains(errs, "/in/") || !strings.Contains(errs, "demo.flights") {
 		t.Errorf("a damaged file: exit %d\n%s", code, errs)
+	}
+	s.stop()
+}
+
+func TestE2ETableShowAndHistory(t *testing.T) {
+	dir := t.TempDir()
+	s := startDev(t, dir)
+	mustLake(t, "load", sample, "--dir", dir, "--table", "demo.flights", "--create")
+	mustLake(t, "load", sample, "--dir", dir, "--table", "demo.flights")
+
+	show := mustLake(t, "table", "show", "demo.flights", "--dir", dir)
+	for _, want := range []string{"rows      200000\n", "files     2\n", "version   2\n", "delay        BIGINT     yes\n", "origin       VARCHAR    yes\n"} {
+		if !strings.Contains(show, want) {
+			t.Errorf("%q is not in\n%s", want, show)
+		}
+	}
+	var contents contentsJSON
+	if err := json.Unmarshal([]byte(mustLake(t, "table", "show", "demo.flights", "--dir", dir, "--json")), &contents); err != nil || *contents.Rows != 200_000 || contents.Files != 2 || contents.Bytes == 0 || contents.Columns[1].SQLType != "BIGINT" {
+		t.Errorf("%+v (%v)", contents, err)
+	}
+
+	var changes []changeJSON
+	if err := json.Unmarshal([]byte(mustLake(t, "table", "history", "demo.flights", "--dir", dir, "--limit", "2", "--json")), &changes); err != nil || len(changes) != 2 {
+		t.Fatalf("%+v (%v)", changes, err)
+	}
+	if ch := changes[0]; ch.Version != 2 || *ch.RowsAdded != 100_000 || ch.Op == "" || ch.Operation != "WRITE" || time.Since(*ch.Time) > time.Minute {
+		t.Errorf("%+v", ch)
+	}
+	if lines := strings.Split(mustLake(t, "table", "history", "demo.flights", "--dir", dir), "\n"); len(lines) != 5 || !strings.Contains(lines[3], "CREATE TABLE") {
+		t.Errorf("%q", lines)
+	}
+	for _, args := range [][]string{{"show", "demo.nothing"}, {"history", "demo.nothing"}} {
+		if _, errs, code := lake(t, append([]string{"table", args[0], args[1]}, "--dir", dir)...); code != exitFailed || !strings.Contains(errs, "lake table ls") {
+			t.Errorf("%v: exit %d, %s", args, code, errs)
+		}
+	}
+	if _, errs, code := lake(t, "table", "history", "demo.flights", "--dir", dir, "--limit", "0"); code != exitUsage || !strings.Contains(errs, "1000") {
+		t.Errorf("no version at all: exit %d, %s", code, errs)
 	}
 	s.stop()
 }
