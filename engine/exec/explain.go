@@ -19,8 +19,7 @@ import (
 
 // An explain is a statement that asks for the plan of another one.
 type explain struct {
-	Analyze bool              // run it, and say what that took
-	Names   map[string]string // of views, to what the caller calls the tables
+	Analyze bool // run it, and say what that took
 }
 
 // explainSchema is that of the engine's own EXPLAIN.
@@ -99,7 +98,7 @@ func (w *worker) explain(r request, c *conn, st statement, sql string, values bi
 	if err := s.begin(st.ParamNames, values); err != nil {
 		return fin{}, shifted(err, -len(prefix))
 	}
-	key, value, err := s.planText(scrubber{dirs: []string{w.hello.In, w.hello.Spill}, names: st.Explain.Names, aliases: st.Spelling.Aliases})
+	key, value, err := s.planText(scrubber{dirs: []string{w.hello.In, w.hello.Spill}, names: st.Spelling.Aliases})
 	if err != nil {
 		return fin{}, err
 	}
@@ -194,9 +193,8 @@ func number(v any) float64 { n, _ := v.(float64); return n }
 
 // A scrubber takes from a plan what is not the caller's.
 type scrubber struct {
-	dirs    []string // lines that name something in these go
-	names   map[string]string
-	aliases map[string]string
+	dirs  []string          // lines that name something in these go
+	names map[string]string // of views and aliases, to what the caller calls the tables
 }
 
 var viewName = regexp.MustCompile(`(?:"?temp"?\.)?(?:"?main"?\.)?"?(` + viewPrefix + `(?:as_)?[0-9]+)"?`)
@@ -221,10 +219,8 @@ func (c scrubber) line(v any) (string, bool) {
 	}
 	line = viewName.ReplaceAllStringFunc(line, func(s string) string {
 		made := viewName.FindStringSubmatch(s)[1]
-		for _, known := range []map[string]string{c.names, c.aliases} {
-			if name, ok := known[made]; ok {
-				return name
-			}
+		if name, ok := c.names[made]; ok {
+			return name
 		}
 		return "a table"
 	})

@@ -214,7 +214,7 @@ func (l *loan) statement(ctx context.Context, t *tree, q engine.Query, files boo
 	if err != nil {
 		return statement{}, err
 	}
-	st := statement{Tree: tree, Spelling: l.plan.spelling, ParamNames: t.params, Params: q.Params, ParamColumns: columns}
+	st := statement{Tree: tree, Spelling: l.plan.spelling, ParamNames: t.params, Params: q.Params, ParamColumns: columns, Explain: t.explain}
 	st.Origins, st.Exact, st.Engine = l.plan.origins()
 	for i := range l.plan.tables {
 		t := &l.plan.tables[i]
@@ -241,13 +241,6 @@ func (l *loan) statement(ctx context.Context, t *tree, q engine.Query, files boo
 			return statement{}, err
 		}
 		st.Views = append(st.Views, view{Name: t.view, SQL: sql})
-	}
-	if t.explain != nil {
-		e := explain{Analyze: t.explain.Analyze, Names: map[string]string{}}
-		for _, t := range l.plan.tables {
-			e.Names[t.view] = t.String()
-		}
-		st.Explain = &e
 	}
 	return st, nil
 }

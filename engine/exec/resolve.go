@@ -73,6 +73,9 @@ func (t *tree) resolve(bindings []engine.Binding) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, t := range r.tables {
+		r.shown[t.view] = t.String()
+	}
 	return &plan{tree: t.root, tables: r.tables, aliases: r.aliases, output: out, spelling: respell(t.sql, t.node, r.shown)}, nil
 }
 

@@ -13,7 +13,7 @@ type spelling struct {
 	Doubles   bool // constants were respelled
 	Lambdas   bool // all lambdas were written with the keyword, or as comprehensions
 	Intervals bool
-	Aliases   map[string]string `json:",omitempty"` // made up, to what the caller calls the table
+	Aliases   map[string]string `json:",omitempty"` // made up, of tables and of views, to what the caller calls the table
 }
 
 // respell changes constants that the engine would write in a way that reads
@@ -103,7 +103,8 @@ func (s spelling) name(n string) string {
 	}
 	if len(s.Aliases) > 0 {
 		n = generatedName.ReplaceAllStringFunc(n, func(made string) string {
-			if name, ok := s.Aliases[made]; ok {
+			last := made[strings.LastIndexByte(made, '.')+1:]
+			if name, ok := s.Aliases[strings.Trim(last, `"`)]; ok {
 				return name
 			}
 			return made
