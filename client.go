@@ -45,17 +45,21 @@ func clientFlags(own ...cli.Flag) []cli.Flag {
 func loadCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "load",
-		Usage:     "append Parquet files to a table",
+		Usage:     "append files to a table",
 		ArgsUsage: "FILE...",
-		Description: `All files become one version of the table, or nothing does. Example:
+		Description: `Takes Parquet and Arrow IPC: files, patterns in quotes, and - for standard input.
+All files become one version of the table, or nothing does. Examples:
 
    lake load flights.parquet --table demo.flights --create
+   lake load 'logs/*.arrow' --table robots.logs --per-file
 
 With --op UUID (a UUIDv7) the load can be run again, also after a crash: it is
 applied once. Without it, an id is made and printed.`,
 		Flags: clientFlags(
 			&cli.StringFlag{Name: "table", Usage: "the table, as namespace.name", Required: true},
 			&cli.BoolFlag{Name: "create", Usage: "make the table first, with the schema of the first file", HideDefault: true},
+			&cli.StringFlag{Name: "format", Usage: "of the files: parquet or arrow (default: what they are)"},
+			&cli.BoolFlag{Name: "per-file", Usage: "make each file a version of its own; a load that fails has loaded the files before", HideDefault: true},
 			&cli.StringFlag{Name: "op", Usage: "operation id, a UUIDv7: the same id over the same files is applied once"},
 			&cli.BoolFlag{Name: "unsafe-no-fsync", Usage: "lose loaded data on a power failure, for benchmarks only", HideDefault: true},
 			jsonFlag(),
@@ -83,6 +87,8 @@ func load(ctx context.Context, cmd *cli.Command) error {
 	done, err := c.Load(ctx, sdk.Load{
 		Table:     cmd.String("table"),
 		Files:     files,
+		Format:    sdk.Format(cmd.String("format")),
+		PerFile:   cmd.Bool("per-file"),
 		Create:    cmd.Bool("create"),
 		Operation: op,
 		NoSync:    cfg.UnsafeNoFsync,

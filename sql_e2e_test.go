@@ -231,3 +231,37 @@ func TestE2EShell(t *testing.T) {
 	}
 	server.stop()
 }
+
+// What sql writes, load reads: Arrow from a pipe, and each file of a pattern as
+// a version of its own.
+func TestE2ELoadOfWhatSQLWrites(t *testing.T) {
+	dir, files := t.TempDir(), t.TempDir()
+	s := startDev(t, dir)
+	for i := range 3 {
+		mustLake(t, "sql", "--dir", dir, "-q", fmt.Sprintf("SELECT %d::BIGINT AS id", i), "--format", "arrow", "--output", filepath.Join(files, fmt.Sprintf("%d.arrow", i)))
+	}
+	mustLake(t, "load", filepath.Join(files, "*.arrow"), "--dir", dir, "--table", "demo.ids", "--create", "--per-file")
+	table, err := s.client().Table(t.Context(), "demo.ids")
+	if err != nil || table.Version != 3 {
+		t.Errorf("version %d of three files (%v)", table.Version, err)
+	}
+	in, err := os.Open(filepath.Join(files, "1.arrow"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	cmd := lakeCommand(t, "load", "-", "--dir", dir, "--table", "demo.ids")
+	cmd.Stdin = in
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("standard input: %v\n%s", err, out)
+	}
+	if n := int64Of(t, s.client(), "SELECT sum(id)::BIGINT FROM demo.ids"); n != 4 {
+		t.Errorf("the ids add up to %d", n)
+	}
+	for _, format := range []string{"parquet", "xml"} {
+		if _, errs, code := lake(t, "load", filepath.Join(files, "0.arrow"), "--dir", dir, "--table", "demo.ids", "--format", format); code == 0 || !strings.Contains(errs, format) {
+			t.Errorf("as %s: exit %d, %s", format, code, errs)
+		}
+	}
+	s.stop()
+}
