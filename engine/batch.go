@@ -90,8 +90,9 @@ func VerifyBatch(header []byte, bodyBytes int) (h BatchHeader, err error) {
 	if n, _ := v.vector(batch.field(batchVariadic), 8); n != 0 {
 		return h, fmt.Errorf("%w: columns of views", errBatchBytes)
 	}
-	// A value takes a bit at least, and so does a null.
-	valuesMax := 8 * int64(bodyBytes)
+	// A value takes a bit at least, and so does a null, but in a column that has
+	// no type: a row of such ones takes nothing.
+	valuesMax := max(1, 8*int64(bodyBytes))
 	h.Rows = v.int64(batch.field(batchRows))
 	if h.Rows < 0 || h.Rows > valuesMax {
 		return h, fmt.Errorf("%w: %d rows in %d bytes", errBatchBytes, h.Rows, bodyBytes)

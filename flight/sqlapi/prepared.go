@@ -20,6 +20,7 @@ import (
 	"github.com/lakeward/lake/fault"
 	"github.com/lakeward/lake/flight/tickets"
 	"github.com/lakeward/lake/flight/wire"
+	"github.com/lakeward/lake/ident"
 )
 
 // Bounds of a prepared statement: its handle's life, and its bound parameters.
@@ -104,7 +105,7 @@ func (s *Server) bindParams(stream arrowflight.FlightService_DoPutServer, first 
 	if err != nil {
 		return err
 	}
-	if c.Params, err = readParams(&replay{first: first, stream: stream}); err != nil {
+	if c.Params, err = readParams((&replay{first: first, stream: stream}).Recv); err != nil {
 		return err
 	}
 	handle, err := s.keys.Seal(c)
@@ -118,39 +119,55 @@ func (s *Server) bindParams(stream arrowflight.FlightService_DoPutServer, first 
 	return stream.Send(&arrowflight.PutResult{AppMetadata: b})
 }
 
-// readParams returns the one row of a stream as an Arrow IPC stream.
-func readParams(in arrowflight.DataStreamReader) (_ []byte, err error) {
-	r, err := arrowflight.NewRecordReader(in)
+// readParams returns the one row of an upload as an Arrow IPC stream. What a
+// message states is held against its bytes before Arrow reads it.
+func readParams(next func() (*arrowflight.FlightData, error)) ([]byte, error) {
+	frames, err := wire.ReadFrames(bounded(next), ident.NewIngestDigest(), wire.FrameLimits{}) // nobody asks for the digest
 	if err != nil {
-		return nil, fault.Detail(errParams, "the parameters do not decode: %v", err)
+		return nil, err
 	}
-	defer r.Release()
 	var out bytes.Buffer
-	w := ipc.NewWriter(&out, ipc.WithSchema(r.Schema()))
+	w := ipc.NewWriter(&out, ipc.WithSchema(frames.Schema()))
 	var rows int64
-	for r.Next() {
-		b := r.RecordBatch()
+	for b, err := range frames.Batches() {
+		if err != nil {
+			return nil, err
+		}
 		if rows += b.NumRows(); rows > 1 {
 			return nil, errRows
-		}
-		if b.NumRows() == 0 {
-			continue
 		}
 		if err := w.Write(b); err != nil {
 			return nil, fmt.Errorf("%w: %w", errParams, err)
 		}
-		if out.Len() > paramsBytesMax {
-			return nil, fault.Newf(fault.Exhausted, "the parameters take more than %d bytes; load the values as a table and join it", paramsBytesMax)
-		}
 	}
-	if err := errors.Join(r.Err(), w.Close()); err != nil {
+	if err := w.Close(); err != nil {
 		return nil, fmt.Errorf("%w: %w", errParams, err)
+	}
+	if out.Len() > paramsBytesMax {
+		return nil, errParamsSize
 	}
 	if rows == 0 {
 		return nil, errUnbound
 	}
 	return out.Bytes(), nil
 }
+
+// bounded ends an upload that is larger than any that will be accepted.
+func bounded(next func() (*arrowflight.FlightData, error)) func() (*arrowflight.FlightData, error) {
+	left := 2 * paramsBytesMax // Flight's own words and the padding are not counted against the client
+	return func() (*arrowflight.FlightData, error) {
+		m, err := next()
+		if err != nil {
+			return nil, err
+		}
+		if left -= len(m.GetDataHeader()) + len(m.GetDataBody()); left < 0 {
+			return nil, errParamsSize
+		}
+		return m, nil
+	}
+}
+
+var errParamsSize = fault.Newf(fault.Exhausted, "the parameters take more than %d bytes; load the values as a table and join it", paramsBytesMax)
 
 var errParams = fault.New(fault.Invalid, "the parameters do not decode as Arrow; use a Flight SQL client")
 

@@ -11,6 +11,7 @@ import (
 	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
 	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
 	flightgen "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -147,5 +148,88 @@ func TestHandlesAreNotTicketsAndEnd(t *testing.T) {
 	l.now.Store(int64(24*time.Hour + time.Second))
 	if err := run(handle); status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("after a day: %v", err)
+	}
+}
+
+// bindRaw uploads parameters as a client of its own mind would.
+func (l *lake) bindRaw(t *testing.T, handle []byte, frames ...*arrowflight.FlightData) error {
+	t.Helper()
+	stream, err := l.client.DoPut(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	frames[0].FlightDescriptor = descriptor(t, &flightgen.CommandPreparedStatementQuery{PreparedStatementHandle: handle})
+	for _, f := range frames {
+		if stream.Send(f) != nil {
+			break // the answer says why
+		}
+	}
+	if err := stream.CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = stream.Recv()
+	return err
+}
+
+// frames are the messages of rows.
+func frames(t *testing.T, b arrow.RecordBatch, o ...ipc.Option) []*arrowflight.FlightData {
+	t.Helper()
+	var f collected
+	w := arrowflight.NewRecordWriter(&f, append(o, ipc.WithSchema(b.Schema()))...)
+	if err := w.Write(b); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+type collected []*arrowflight.FlightData
+
+func (c *collected) Send(d *arrowflight.FlightData) error {
+	*c = append(*c, proto.Clone(d).(*arrowflight.FlightData))
+	return nil
+}
+
+func TestParametersAreLookedAtBeforeTheyAreRead(t *testing.T) {
+	l := open(t)
+	l.append(t, l.create(t, "demo.flights"), 10)
+	p := l.prepare(t, "SELECT count(*) FROM demo.flights WHERE id = $1")
+	good := func() []*arrowflight.FlightData { return frames(t, params(t, 5)) }
+	if err := l.bindRaw(t, p.Handle(), good()...); err != nil {
+		t.Fatalf("as they should be: %v", err)
+	}
+	cut := good()
+	cut[1].DataBody = cut[1].DataBody[:1]
+	large := good()
+	large[1].DataBody = append(large[1].DataBody, make([]byte, 200<<10)...)
+	noSchema := good()[1:]
+	for name, tt := range map[string]struct {
+		frames []*arrowflight.FlightData
+		code   codes.Code
+	}{
+		"compressed":                 {frames(t, params(t, 5), ipc.WithZstd()), codes.Unimplemented},
+		"less body than they say":    {cut, codes.InvalidArgument},
+		"more bytes than there may":  {large, codes.ResourceExhausted},
+		"without a schema":           {noSchema, codes.InvalidArgument},
+		"a schema that is no schema": {[]*arrowflight.FlightData{{DataHeader: []byte("garbage")}}, codes.InvalidArgument},
+		"a schema only":              {good()[:1], codes.InvalidArgument},
+	} {
+		if err := l.bindRaw(t, p.Handle(), tt.frames...); status.Code(err) != tt.code {
+			t.Errorf("%s: %v, want %v", name, err, tt.code)
+		}
+	}
+}
+
+// Python's None is a column without a type, and its row has no bytes.
+func TestAParameterMayHaveNoType(t *testing.T) {
+	l := open(t)
+	l.append(t, l.create(t, "demo.flights"), 10)
+	p := l.prepare(t, "SELECT count(*) FROM demo.flights WHERE id = $1")
+	schema := arrow.NewSchema([]arrow.Field{{Name: "0", Type: arrow.Null, Nullable: true}}, nil)
+	p.SetParameters(array.NewRecordBatch(schema, []arrow.Array{array.NewNull(1)}, 1))
+	if n, err := l.execute(t, p); n != 10 || err != nil {
+		t.Errorf("%d rows (%v)", n, err)
 	}
 }

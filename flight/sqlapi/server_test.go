@@ -104,7 +104,9 @@ func (c *counting) Query(_ context.Context, q engine.Query) (engine.Rows, error)
 		}
 		defer r.Release()
 		for r.Next() {
-			n += r.RecordBatch().Column(0).(*array.Int64).Value(0)
+			if v, ok := r.RecordBatch().Column(0).(*array.Int64); ok {
+				n += v.Value(0)
+			}
 		}
 	}
 	b := array.NewInt64Builder(memory.DefaultAllocator)
