@@ -493,7 +493,7 @@ func TestE2EErrorsSayWhatToDoAndShowNoPath(t *testing.T) {
 		{"an unknown flag", []string{"sql", "--nope"}, exitUsage, "--help"},
 		{"an unknown command", []string{"frobnicate"}, exitUsage, "--help"},
 		{"an unknown format", []string{"sql", "--dir", dir, "-q", "SELECT 1", "--format", "xml"}, exitUsage, "ndjson"},
-		{"a file that is not Parquet", []string{"load", notParquet, "--dir", dir, "--table", "demo.x", "--create"}, exitUsage, "not.parquet"},
+		{"a file that is not Parquet", []string{"load", notParquet, "--dir", dir, "--table", "demo.x", "--create"}, exitFailed, "not.parquet"},
 		{"a file that does not exist", []string{"load", "nope.parquet", "--dir", dir, "--table", "demo.x", "--create"}, exitFailed, "nope.parquet"},
 		{"a name that is taken", []string{"load", sample, "--dir", dir, "--table", "demo.flights", "--create"}, exitFailed, "without --create"},
 		{"a name that is not one", []string{"load", sample, "--dir", dir, "--table", "demo.Größe", "--create"}, exitUsage, "a-z"},
