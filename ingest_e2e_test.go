@@ -132,3 +132,60 @@ func TestE2EKillDuringIngests(t *testing.T) {
 	}
 	s.stop()
 }
+
+// TestE2EPreparedStatements binds Go values to a statement on a real server.
+func TestE2EPreparedStatements(t *testing.T) {
+	s := startDev(t, t.TempDir())
+	c := s.client()
+	if _, err := c.Ingest(t.Context(), sdk.IngestOptions{Table: "demo.ids", Mode: sdk.ModeCreate}, ingested, ids(1, func(int) {})); err != nil {
+		t.Fatal(err)
+	}
+	stmt, err := c.Prepare(t.Context(), "SELECT count(*) FROM demo.ids WHERE id < $1 AND ($2 IS NULL OR id::VARCHAR = $2)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		args []any
+		want int64
+	}{
+		{[]any{10, nil}, 10},
+		{[]any{int8(5), "3"}, 1},
+		{[]any{uint64(2000), nil}, 1000},
+		{[]any{2.5, nil}, 3},
+		{[]any{nil, nil}, 0},
+	} {
+		rows, err := stmt.Query(t.Context(), tt.args...)
+		if err != nil {
+			t.Errorf("%v: %v", tt.args, err)
+			continue
+		}
+		var n int64
+		if !rows.Next() || rows.Scan(&n) != nil || n != tt.want {
+			t.Errorf("%v: %d (%v), want %d", tt.args, n, rows.Err(), tt.want)
+		}
+		rows.Close()
+	}
+	at := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
+	stmt, err = c.Prepare(t.Context(), "SELECT $1 AS t, $2 AS b, $3 AS x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := stmt.Query(t.Context(), at, true, []byte{0, 255})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var (
+		gotAt    time.Time
+		gotBool  bool
+		gotBytes []byte
+	)
+	if !rows.Next() {
+		t.Fatal(rows.Err())
+	}
+	if err := rows.Scan(&gotAt, &gotBool, &gotBytes); err != nil || !gotAt.Equal(at) || !gotBool || !bytes.Equal(gotBytes, []byte{0, 255}) {
+		t.Errorf("%v %v %v (%v)", gotAt, gotBool, gotBytes, err)
+	}
+	s.stop()
+	s.noDeaths()
+}
