@@ -286,12 +286,41 @@ func newBinding(params []byte, columns []int) (b binding, err error) {
 	return b, nil
 }
 
-// standIns are NULLs of the types that a statement's parameters have, for
-// asking what its result would be. The caller closes them.
-func (s *stream) standIns(names []string) (binding, error) {
+// guess returns what the result of a query would be, of which the engine says
+// nothing as long as no values are bound. NULLs stand in for them: of the types
+// that the engine inferred, and of VARCHAR where there is none; or, as not
+// every operator takes a VARCHAR, of no type.
+func (c *conn) guess(s *stream, names []string, sql string) (*arrow.Schema, error) {
+	var first error
+	for _, unknown := range []duckdb.Type{duckdb.TypeVarchar, duckdb.TypeSQLNull} {
+		b, err := s.standIns(names, unknown)
+		if err != nil {
+			return nil, err
+		}
+		result, err := c.resultOf(sql, names, b)
+		b.close()
+		if err == nil {
+			return result, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	f, ok := errors.AsType[*failure](first)
+	if !ok {
+		return nil, first
+	}
+	g := *f
+	g.Message += "\n(parameters of types that cannot be inferred were taken for VARCHAR; say the type in the statement, as in $1::BIGINT)"
+	return nil, &g
+}
+
+// standIns are NULLs of the types that a statement's parameters have, or of
+// unknown where that is not known. The caller closes them.
+func (s *stream) standIns(names []string, unknown duckdb.Type) (binding, error) {
 	b := make(binding, len(names))
 	for i, name := range names {
-		t, err := s.paramType(name)
+		t, err := s.paramType(name, unknown)
 		if err != nil {
 			b.close()
 			return nil, err
@@ -311,21 +340,21 @@ func (s *stream) param(name string) (duckdb.IdxT, error) {
 	return at, nil
 }
 
-// paramType returns the type of a parameter, VARCHAR if it is not known. The
+// paramType returns the type of a parameter, or unknown if it is not known. The
 // caller destroys it.
-func (s *stream) paramType(name string) (duckdb.LogicalType, error) {
+func (s *stream) paramType(name string, unknown duckdb.Type) (duckdb.LogicalType, error) {
 	at, err := s.param(name)
 	if err != nil {
 		return duckdb.LogicalType{}, err
 	}
 	t := duckdb.ParamLogicalType(s.stmt, at)
 	if t.Ptr == nil {
-		return duckdb.CreateLogicalType(duckdb.TypeVarchar), nil
+		return duckdb.CreateLogicalType(unknown), nil
 	}
 	switch duckdb.GetTypeId(t) {
 	case duckdb.TypeInvalid, duckdb.TypeSQLNull, duckdb.TypeAny, duckdb.TypeStringLiteral:
 		duckdb.DestroyLogicalType(&t)
-		return duckdb.CreateLogicalType(duckdb.TypeVarchar), nil
+		return duckdb.CreateLogicalType(unknown), nil
 	case duckdb.TypeIntegerLiteral:
 		duckdb.DestroyLogicalType(&t)
 		return duckdb.CreateLogicalType(duckdb.TypeBigInt), nil
@@ -338,7 +367,7 @@ func (s *stream) paramType(name string) (duckdb.LogicalType, error) {
 func (s *stream) params(names []string) (*arrow.Schema, error) {
 	fields := make([]arrow.Field, len(names))
 	for i, name := range names {
-		t, err := s.paramType(name)
+		t, err := s.paramType(name, duckdb.TypeVarchar)
 		if err != nil {
 			return nil, err
 		}

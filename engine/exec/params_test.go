@@ -318,6 +318,7 @@ func TestDescribeSaysTheParameters(t *testing.T) {
 		{"SELECT $1", "$1 utf8", "$1 utf8"},
 		{"SELECT ? AS x, id FROM numbers LIMIT ?", "$1 utf8, $2 int64", "x utf8, id int64"},
 		{"SELECT * FROM range($1::BIGINT) AS r(i)", "$1 int64", "i int64"},
+		{"SELECT $1 + 1 AS n", "$1 utf8", "n int32"},
 		{"SELECT $1::HUGEINT AS h, $2::BIT::VARCHAR AS b", "$1 decimal(38, 0), $2 utf8", "h decimal(38, 0), b utf8"},
 	} {
 		q, err := l.query(t.Context(), tt.sql)

@@ -286,17 +286,14 @@ func (w *worker) plan(id uint32, c *conn, s *stream, st statement, sql string, v
 		return fin{}, err
 	}
 	result := s.schema
-	if result == nil || values != nil {
-		guessed := values == nil
-		if guessed {
-			if values, err = s.standIns(st.ParamNames); err != nil {
-				return fin{}, err
-			}
-			defer values.close()
-		}
-		if result, err = c.resultOf(sql, st.ParamNames, values); err != nil {
-			return fin{}, untyped(err, guessed)
-		}
+	switch {
+	case values != nil:
+		result, err = c.resultOf(sql, st.ParamNames, values)
+	case result == nil:
+		result, err = c.guess(s, st.ParamNames, sql)
+	}
+	if err != nil {
+		return fin{}, err
 	}
 	columns, err := newConverter(result, st)
 	if err != nil {
@@ -310,17 +307,6 @@ func (w *worker) plan(id uint32, c *conn, s *stream, st statement, sql string, v
 		f.Params = engine.EncodeSchema(params)
 	}
 	return f, w.wire.send(kindSchema, id, engine.EncodeSchema(columns.schema))
-}
-
-// untyped adds to a failure of planning without values what may help.
-func untyped(err error, guessed bool) error {
-	f, ok := errors.AsType[*failure](err)
-	if !ok || !guessed {
-		return err
-	}
-	g := *f
-	g.Message += "\n(parameters of types that cannot be inferred were taken for VARCHAR; say the type in the statement, as in $1::BIGINT, or bind values first)"
-	return &g
 }
 
 func (w *worker) begin(id uint32) {
