@@ -59,7 +59,7 @@ func checkParams(names []string, params []byte) ([]int, error) {
 		return nil, fault.Newf(fault.Invalid, "the parameters are no Arrow stream; bind them with a Flight SQL client")
 	}
 	if got := schema.NumFields(); got != len(names) {
-		return nil, fault.Newf(fault.Invalid, "the statement has %s, and %d values are bound; bind one value for each", sayParams(names), got)
+		return nil, fault.Newf(fault.Invalid, "the statement has %s, but the bound row has %d; bind one value for each", sayParams(names), got)
 	}
 	columns, err := matchParams(names, schema)
 	if err != nil {
@@ -116,7 +116,11 @@ func sayParams(names []string) string {
 	if len(names) > shownMax {
 		shown = append(shown, "…")
 	}
-	return fmt.Sprintf("%d parameters (%s)", len(names), strings.Join(shown, ", "))
+	noun := "parameters"
+	if len(names) == 1 {
+		noun = "parameter"
+	}
+	return fmt.Sprintf("%d %s (%s)", len(names), noun, strings.Join(shown, ", "))
 }
 
 func refuseParam(name string, t arrow.DataType) error {

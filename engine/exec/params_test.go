@@ -280,9 +280,9 @@ func TestParametersThatDoNotFit(t *testing.T) {
 		kind      fault.Kind
 		says      string
 	}{
-		{"none", "SELECT $1", nil, fault.Invalid, "1 parameters ($1) and no values"},
-		{"too few", "SELECT $1, $2", bind(t, b(i64, int64(1))), fault.Invalid, "2 parameters ($1, $2), and 1 values"},
-		{"too many", "SELECT ?", bind(t, b(i64, int64(1)), b(i64, int64(1))), fault.Invalid, "1 parameters ($1), and 2 values"},
+		{"none", "SELECT $1", nil, fault.Invalid, "1 parameter ($1) and no values"},
+		{"too few", "SELECT $1, $2", bind(t, b(i64, int64(1))), fault.Invalid, "2 parameters ($1, $2), but the bound row has 1"},
+		{"too many", "SELECT ?", bind(t, b(i64, int64(1)), b(i64, int64(1))), fault.Invalid, "1 parameter ($1), but the bound row has 2"},
 		{"where none are", "SELECT 1", bind(t, b(i64, int64(1))), fault.Invalid, "no parameters"},
 		{"half of the names", "SELECT $a, $b", bind(t, bound{"a", i64, int64(1)}, bound{"c", i64, int64(1)}), fault.Invalid, "$b"},
 		{"a type that is not bound", "SELECT $1, $2", bind(t, b(i64, int64(1)), b(list, nil)), fault.Unsupported, "$2"},
