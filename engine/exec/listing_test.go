@@ -50,10 +50,14 @@ func TestInformationSchema(t *testing.T) {
 		{"SHOW TABLES", "it; ns.things"},
 		{"SELECT schema_name FROM information_schema.schemata", "main; ns"},
 		{"SELECT table_catalog, table_schema, table_name, table_type FROM information_schema.tables", "lake | main | it | BASE TABLE; lake | ns | things | BASE TABLE"},
-		{"SELECT column_name, data_type, numeric_precision FROM information_schema.columns WHERE table_name = 'things'",
-			"d | DECIMAL(10,2) | 10; ts | TIMESTAMP_NS | (null); l | FLOAT[3] | (null); w | VARCHAR | (null)"},
-		{"SELECT c.column_name, is_nullable, ordinal_position FROM information_schema.columns AS c JOIN information_schema.tables AS t USING (table_schema, table_name) WHERE t.table_schema = 'main' ORDER BY ordinal_position",
-			"id | NO | 1; it's \"quoted\" | YES | 2"},
+		{
+			"SELECT column_name, data_type, numeric_precision FROM information_schema.columns WHERE table_name = 'things'",
+			"d | DECIMAL(10,2) | 10; ts | TIMESTAMP_NS | (null); l | FLOAT[3] | (null); w | VARCHAR | (null)",
+		},
+		{
+			"SELECT c.column_name, is_nullable, ordinal_position FROM information_schema.columns AS c JOIN information_schema.tables AS t USING (table_schema, table_name) WHERE t.table_schema = 'main' ORDER BY ordinal_position",
+			"id | NO | 1; it's \"quoted\" | YES | 2",
+		},
 		{"SELECT information_schema.tables.table_name FROM information_schema.tables ORDER BY 1 LIMIT 1", "it"},
 		{"SELECT name, column_types FROM (SHOW ALL TABLES) WHERE schema = 'ns'", `things | ["DECIMAL(10,2)","TIMESTAMP_NS","FLOAT[3]","VARCHAR"]`},
 		{"SELECT (SELECT count(*) FROM information_schema.columns) + count(*) FROM ns.numbers", "9"},

@@ -83,12 +83,16 @@ func pick(r *rand.Rand, s ...string) string { return s[r.IntN(len(s))] }
 const long = "this text is longer than the sixty-four characters that bounds of texts keep ......"
 
 var kinds = []kind{
-	{field("i", arrow.PrimitiveTypes.Int64), func(r *rand.Rand, near int) string { return fmt.Sprint(near*10 + r.IntN(12) - 40) },
+	{
+		field("i", arrow.PrimitiveTypes.Int64), func(r *rand.Rand, near int) string { return fmt.Sprint(near*10 + r.IntN(12) - 40) },
 		func(r *rand.Rand) string {
 			return pick(r, fmt.Sprint(r.IntN(80)-40), fmt.Sprintf("%d.5", r.IntN(60)-30), fmt.Sprintf("%de0", r.IntN(60)-30), "'7'", "9223372036854775807", "99999999999999999999")
-		}},
-	{field("u", arrow.PrimitiveTypes.Uint8), func(r *rand.Rand, near int) string { return fmt.Sprint(near*20 + r.IntN(30)) },
-		func(r *rand.Rand) string { return pick(r, fmt.Sprint(r.IntN(300)-20), "-1", "255", "256") }},
+		},
+	},
+	{
+		field("u", arrow.PrimitiveTypes.Uint8), func(r *rand.Rand, near int) string { return fmt.Sprint(near*20 + r.IntN(30)) },
+		func(r *rand.Rand) string { return pick(r, fmt.Sprint(r.IntN(300)-20), "-1", "255", "256") },
+	},
 	{field("big", arrow.PrimitiveTypes.Uint64), func(r *rand.Rand, near int) string {
 		return fmt.Sprint(uint64(near)<<60 + uint64(r.IntN(3)))
 	}, func(r *rand.Rand) string {
@@ -99,8 +103,10 @@ var kinds = []kind{
 	}, func(r *rand.Rand) string {
 		return pick(r, fmt.Sprintf("%d.25", r.IntN(8)-3), "0", "-0.0", "-1", "0.1", "1e300", "'nan'::DOUBLE")
 	}},
-	{field("g", arrow.PrimitiveTypes.Float32), func(r *rand.Rand, near int) string { return fmt.Sprintf("%d.1", near+r.IntN(2)) },
-		func(r *rand.Rand) string { return fmt.Sprintf("%d.1", r.IntN(10)) }},
+	{
+		field("g", arrow.PrimitiveTypes.Float32), func(r *rand.Rand, near int) string { return fmt.Sprintf("%d.1", near+r.IntN(2)) },
+		func(r *rand.Rand) string { return fmt.Sprintf("%d.1", r.IntN(10)) },
+	},
 	{field("d", &arrow.Decimal128Type{Precision: 12, Scale: 2}), func(r *rand.Rand, near int) string {
 		return fmt.Sprintf(`"%d.%02d"`, near-3, r.IntN(100))
 	}, func(r *rand.Rand) string {
@@ -111,12 +117,14 @@ var kinds = []kind{
 	}, func(r *rand.Rand) string {
 		return pick(r, "'"+string(rune('a'+r.IntN(8)))+"'", "'"+long+string(rune('a'+r.IntN(8)))+"'", "''", "'"+long[:64]+"'", "'b' COLLATE NOCASE", "5")
 	}},
-	{field("day", arrow.FixedWidthTypes.Date32), func(r *rand.Rand, near int) string {
-		return fmt.Sprintf(`"20%02d-0%d-1%d"`, near, 1+r.IntN(9), r.IntN(10))
-	},
+	{
+		field("day", arrow.FixedWidthTypes.Date32), func(r *rand.Rand, near int) string {
+			return fmt.Sprintf(`"20%02d-0%d-1%d"`, near, 1+r.IntN(9), r.IntN(10))
+		},
 		func(r *rand.Rand) string {
 			return pick(r, fmt.Sprintf("DATE '20%02d-05-15'", r.IntN(9)), fmt.Sprintf("'20%02d-05-15'", r.IntN(9)), fmt.Sprintf("TIMESTAMP '20%02d-05-15 12:00:00'", r.IntN(9)), "'infinity'::DATE")
-		}},
+		},
+	},
 	{field("ts", &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}), func(r *rand.Rand, near int) string {
 		return fmt.Sprintf(`"20%02d-03-1%dT10:00:00.00000%dZ"`, near, r.IntN(10), r.IntN(10))
 	}, func(r *rand.Rand) string {
