@@ -119,10 +119,11 @@ func (s *Server) answer(ctx context.Context, method string, err error) error {
 	}
 	kind := fault.KindOf(err)
 	level := slog.LevelDebug
-	switch kind {
-	case fault.Internal, fault.Corrupt:
+	switch {
+	case ctx.Err() != nil: // the client left, and hears nothing
+	case kind == fault.Internal, kind == fault.Corrupt:
 		level = slog.LevelError
-	case fault.Unavailable, fault.Exhausted:
+	case kind == fault.Unavailable, kind == fault.Exhausted:
 		level = slog.LevelWarn
 	}
 	s.log.Log(ctx, level, "call failed", "method", method, "kind", kind.String(), "error", err.Error())

@@ -8,9 +8,34 @@ import (
 	"github.com/lakeward/lake/engine"
 )
 
+// Bounds on what is followed: columns of one select list, and of all that a
+// statement has. Stars over stars double with each level, and a short text has
+// many levels; beyond the bounds columns have the engine's types.
+const (
+	followedPerListMax = 10_000
+	followedMax        = 200_000
+)
+
+// follow counts columns against the bounds and reports whether they are within.
+func (r *resolver) follow(columns int) bool {
+	if columns > followedPerListMax {
+		return false
+	}
+	r.followed += columns
+	return r.followed <= followedMax
+}
+
 // output follows a select list to the columns of s. It is known only if each
 // item is certain to be one column, or a star over what is known.
-func output(items []any, s *scope) relation {
+func (r *resolver) output(items []any, s *scope) relation {
+	out := r.outputColumns(items, s)
+	if !out.known || !r.follow(len(out.columns)) {
+		return relation{}
+	}
+	return out
+}
+
+func (r *resolver) outputColumns(items []any, s *scope) relation {
 	out := relation{known: true}
 	for _, item := range items {
 		e := object(item)
@@ -19,6 +44,9 @@ func output(items []any, s *scope) relation {
 		case "STAR":
 			columns, ok := s.star(e)
 			if !ok {
+				return relation{}
+			}
+			if len(out.columns)+len(columns) > followedPerListMax {
 				return relation{}
 			}
 			out.columns = append(out.columns, columns...)

@@ -148,11 +148,34 @@ func (c comparison) flipped() comparison {
 
 func (p pruner) between(m map[string]any) filter {
 	c, ok := p.column(m["input"])
-	if !ok {
+	if !ok || !alike(m["lower"], m["upper"]) {
 		return anything
 	}
 	lower, upper := c.compare(greater|equal, m["lower"]), c.compare(less|equal, m["upper"])
 	return func(f fileStats) bool { return lower(f) && upper(f) }
+}
+
+// alike reports whether operands are constants of one type. The engine brings
+// all operands of a BETWEEN or an IN to one type and collation before it
+// compares: one that differs changes what the others mean.
+func alike(operands ...any) bool {
+	kind := func(v any) (string, bool) {
+		literal, as := atLiteral(v)
+		id := text(constantType(v)["id"])
+		if as != "" {
+			id = ""
+		}
+		if id == "BIGINT" {
+			id = "INTEGER" // both are compared as integers
+		}
+		return as + "/" + id, literal != nil
+	}
+	first, ok := kind(operands[0])
+	for _, v := range operands[1:] {
+		other, constant := kind(v)
+		ok = ok && constant && other == first
+	}
+	return ok
 }
 
 func (p pruner) in(children []any) filter {
@@ -160,7 +183,7 @@ func (p pruner) in(children []any) filter {
 		return anything
 	}
 	c, ok := p.column(children[0])
-	if !ok {
+	if !ok || !alike(children[1:]...) {
 		return anything
 	}
 	var each []filter

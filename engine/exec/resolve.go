@@ -89,6 +89,7 @@ type resolver struct {
 	shown    map[string]string        // of the aliases: what the statement calls the table
 	crowded  map[string]bool          // see crowdedNames
 	views    map[string]bool          // instead of tables: only these, by their names
+	followed int                      // columns, see follow
 }
 
 // A relation is a named set of columns.
@@ -202,7 +203,7 @@ func (r *resolver) selectNode(node map[string]any, in *cteScope, around *scope) 
 		}
 	}
 	r.pruneBy(node, s)
-	return output(list(node["select_list"]), s), nil
+	return r.output(list(node["select_list"]), s), nil
 }
 
 // from adds the relations of a FROM item to s.
@@ -324,7 +325,12 @@ func (r *resolver) base(ref map[string]any, in *cteScope, s *scope) (relation, e
 			if version != "" {
 				return relation{}, fault.Newf(fault.Invalid, "AT is for tables, and %.80q is a common table expression; write AT where the expression reads its table", name)
 			}
-			rel := cte.rel.clone()
+			rel := cte.rel
+			if r.follow(len(rel.columns)) {
+				rel = rel.clone()
+			} else {
+				rel.columns, rel.known = nil, false
+			}
 			rel.table = ident.Table{}
 			if rel.alias = alias; alias == "" {
 				rel.alias = name
@@ -362,9 +368,11 @@ func (r *resolver) base(ref map[string]any, in *cteScope, s *scope) (relation, e
 	if !r.rename {
 		return rel, nil
 	}
-	rel.known = true
-	for k, c := range r.tables[i].scan.Columns {
-		rel.columns = append(rel.columns, column{c.Exact.Name, i, k})
+	if columns := r.tables[i].scan.Columns; r.follow(len(columns)) {
+		rel.known = true
+		for k, c := range columns {
+			rel.columns = append(rel.columns, column{c.Exact.Name, i, k})
+		}
 	}
 	ref["at_clause"] = nil
 	ref["catalog_name"], ref["schema_name"], ref["table_name"], ref["alias"] = viewCatalog, viewSchema, r.tables[i].view, rel.alias
