@@ -10,7 +10,7 @@ import (
 	"github.com/lakeward/lake/fault"
 )
 
-// schemaBytesMax bounds the text of a schema, typeDepthMax its nesting.
+// schemaTextMax bounds the text of a schema in bytes, typeDepthMax its nesting.
 const (
 	schemaTextMax = 64 << 10
 	typeDepthMax  = 16

@@ -96,7 +96,7 @@ func notAQuery(sql string) error {
 	case "EXPLAIN":
 		return fault.New(fault.Invalid, "EXPLAIN explains a query; write EXPLAIN once, before SELECT, FROM, VALUES or WITH")
 	case "INSERT", "UPDATE", "DELETE", "MERGE", "CREATE", "DROP", "ALTER", "TRUNCATE", "COPY":
-		return fault.Newf(fault.Invalid, "%s does not run as a query, which has no effects; send it as an update, or use lake load and lake table", word)
+		return fault.Newf(fault.Invalid, "%s does not run as a query, which has no effects; use lake table create, lake load or an ingest", word)
 	case "", "SELECT", "FROM", "VALUES", "WITH", "TABLE":
 		if strings.Contains(strings.ToUpper(sql), "PIVOT") {
 			return errPivot
